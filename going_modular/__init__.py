@@ -1,0 +1,1 @@
+"""The shared scripts of the lesson; see going_modular/README.md."""
