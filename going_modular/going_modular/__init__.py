@@ -1,1 +1,5 @@
 """Scripts that the notebooks import: `from going_modular.going_modular import vit, engine`."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # the repository's root: data/, models/ and build/ lie here

@@ -196,23 +196,12 @@ class ViT(nn.Module):
         embedding_dropout: float = 0.1,
         num_classes: int = 1000,  # K
     ):
+        config = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         super().__init__()
         height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
         check_divisible(height, width, patch_size)
         self.img_size = (height, width)
-        self.config = {
-            "img_size": self.img_size,
-            "in_channels": in_channels,
-            "patch_size": patch_size,
-            "num_transformer_layers": num_transformer_layers,
-            "embedding_dim": embedding_dim,
-            "mlp_size": mlp_size,
-            "num_heads": num_heads,
-            "attn_dropout": attn_dropout,
-            "mlp_dropout": mlp_dropout,
-            "embedding_dropout": embedding_dropout,
-            "num_classes": num_classes,
-        }  # all that it takes to build this model again: ViT(**config)
+        self.config = {**config, "img_size": self.img_size}  # what builds this model again: ViT(**config)
         num_patches = (height // patch_size) * (width // patch_size)  # N = HW / P^2
 
         self.patch_embedding = PatchEmbedding(in_channels, patch_size, embedding_dim)  # E

@@ -1,0 +1,54 @@
+# make lab | run | test | test-all | notebooks | address | clean      (make VENV=/path test uses another environment)
+# Without make, README.md has the same as plain lines.
+
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+# The environment is filled once for each version of the requirements.
+READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d' ' -f1)
+# What gives the same everywhere: drawn pictures, offline weights, the CPU.
+SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
+
+.PHONY: lab run test test-all units nbval photos lint notebooks address clean
+
+lab: $(READY)
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/01_get_data.ipynb
+
+run: $(READY)
+	$(BIN)/python tools/run_notebooks.py
+
+test: units nbval
+
+test-all: test lint photos
+
+units: $(READY)
+	$(SAME) $(BIN)/python -m pytest -q
+
+nbval: $(READY)
+	$(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200 notebooks
+
+# The notebooks on the photos, where FOODVISION_MIRROR says where they are.
+photos: $(READY)
+	@if [ -z "$(FOODVISION_MIRROR)" ]; then echo "photos: skipped, FOODVISION_MIRROR is not set"; \
+	else FOODVISION_DATA=photos $(BIN)/python tools/run_notebooks.py; fi
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell README.md going_modular helper_functions.py notebooks tests tools docs data models
+
+notebooks: $(READY)
+	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place
+
+address: $(READY)
+	$(BIN)/python tools/address.py $(REPO)
+
+clean:
+	rm -rf build .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path "./$(VENV)/*" -exec rm -rf {} +
+
+$(READY):
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	rm -f $(VENV)/.filled-*
+	touch $@

@@ -1,0 +1,141 @@
+"""Train a ViT from the command line: python -m going_modular.going_modular.train --help
+
+Run it from the repository's root. It writes into --output:
+    model.pth         the trained model, for utils.load_model
+    metrics.json      every setting, and loss and accuracy by epoch
+    loss_curves.png   the same as a picture
+"""
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+from helper_functions import plot_loss_curves, set_seeds
+from torch import nn
+
+from going_modular.going_modular import ROOT, data_setup, engine, utils
+from going_modular.going_modular.vit import VARIANTS, ViT
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = parse(arguments)
+    set_seeds(options.seed)
+    data, kind = find_data(options.data)
+    transform = {"img_size": options.image_size}
+    train_dataloader, test_dataloader, class_names = data_setup.create_dataloaders(
+        data / "train",
+        data / "test",
+        data_setup.create_transform(**transform),
+        options.batch_size,
+        options.workers,
+    )
+    model = ViT.from_variant(options.model, len(class_names), options.image_size, options.dropout)
+    print(
+        f"{options.model} on {kind}: {len(train_dataloader.dataset)} images to train on, "
+        f"{len(test_dataloader.dataset)} to test on, classes {', '.join(class_names)}, device {options.device}"
+    )
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=options.learning_rate, betas=(0.9, 0.999), weight_decay=options.weight_decay
+    )
+    start = time.perf_counter()
+    results = engine.train(
+        model, train_dataloader, test_dataloader, optimizer, nn.CrossEntropyLoss(), options.epochs, options.device
+    )
+    seconds = time.perf_counter() - start
+    write(options, model, class_names, transform, kind, results)
+    print(f"Accuracy on the {len(test_dataloader.dataset)} test images: {results['test_acc'][-1]:.1%}, {seconds:.0f} s")
+    print(f"Written to {utils.shown(options.output)}: model.pth, metrics.json, loss_curves.png")
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m going_modular.going_modular.train", description=__doc__.split("\n")[0]
+    )
+    add = parser.add_argument
+    add(
+        "--model", default="ViT-Ti/16", choices=list(VARIANTS), help="which ViT of Table 1 and later work (%(default)s)"
+    )
+    add("--data", type=Path, help="a folder with train/ and test/, a folder a class in each (the food data)")
+    add("--epochs", type=positive(int), default=10, help="passes over the training images (%(default)s)")
+    add("--batch-size", type=positive(int), default=32, help="images an update (%(default)s)")
+    add("--learning-rate", type=positive(float), default=1e-3, help="of AdamW, constant (%(default)s)")
+    add("--weight-decay", type=not_negative(float), default=0.03, help="of AdamW, decoupled (%(default)s)")
+    add("--dropout", type=share, default=0.1, help="in all the places of Appendix B.1 (%(default)s)")
+    add("--image-size", type=positive(int), default=224, help="side in pixels, a multiple of the patch (%(default)s)")
+    add("--seed", type=int, default=42, help="of weights, order and dropout (%(default)s)")
+    add("--workers", type=not_negative(int), help="processes that load images (what suits the machine)")
+    add("--device", choices=utils.DEVICES, help="where to train (the best there is)")
+    add("--output", type=Path, default=ROOT / "build" / "train", help="folder for what is written (build/train)")
+    options = parser.parse_args(arguments)
+    patch_size = VARIANTS[options.model]["patch_size"]
+    if options.image_size % patch_size:
+        parser.error(
+            f"argument --image-size: {options.image_size} is no multiple of {options.model}'s patch, {patch_size}"
+        )
+    options.device = options.device or utils.get_device()
+    return options
+
+
+def positive(kind: type):
+    """An argparse type: a finite number above zero."""
+
+    def convert(text: str):
+        value = kind(text)
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        return value
+
+    convert.__name__ = f"positive {kind.__name__}"
+    return convert
+
+
+def not_negative(kind: type):
+    """An argparse type: a finite number, zero or above."""
+
+    def convert(text: str):
+        value = kind(text)
+        if not 0 <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text} is below 0")
+        return value
+
+    convert.__name__ = kind.__name__
+    return convert
+
+
+def share(text: str) -> float:
+    """An argparse type: a number from 0 to 1."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def find_data(folder: Path | None) -> tuple[Path, str]:
+    """The learner's own folder, or the food data, and what it is called."""
+    if folder is not None:
+        return folder, utils.shown(folder)
+    food = data_setup.get_food_data()
+    return food.path, food.kind
+
+
+def write(
+    options: argparse.Namespace, model: ViT, class_names: list[str], transform: dict, data: str, results: dict
+) -> None:
+    """The model, the metrics and the loss curves."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    utils.save_checkpoint(model, options.output / "model.pth", class_names, transform)
+    settings = {name: value for name, value in vars(options).items() if name not in ("data", "output")}
+    metrics = {"data": data, **settings, "class_names": class_names, "results": results}
+    (options.output / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    plot_loss_curves(results)
+    figure = plt.gcf()
+    figure.savefig(options.output / "loss_curves.png", dpi=150)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Write the repository's address into everything that names it.
+
+usage: python tools/address.py [owner/name]
+
+The address stands in tools/address.txt; the README, CITATION.cff, the notebooks' Colab badges and their set-up cells are
+written from it. With an argument that becomes the address first; without one the files are brought in line with it.
+"""
+
+import re
+import sys
+
+from notebook_files import NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged, notebook_paths, read, write
+
+PLACEHOLDER = "owner_name/repository"
+ADDRESS_FILE = ROOT / "tools" / "address.txt"
+SETUP_CELL = ROOT / "tools" / "setup_cell.py"
+TEXTS = [ROOT / "README.md", ROOT / "CITATION.cff", NOTEBOOKS / "README.md"]
+# GitHub's rule for names; the placeholder breaks it on purpose, so that nobody can own that address.
+ADDRESS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
+
+
+def current() -> str:
+    return ADDRESS_FILE.read_text(encoding="utf-8").strip()
+
+
+def setup_cell(address: str) -> str:
+    """The source of every notebook's set-up cell."""
+    return SETUP_CELL.read_text(encoding="utf-8").replace(PLACEHOLDER, address).rstrip("\n")
+
+
+def badge(address: str, path: str) -> str:
+    """A Colab badge for the notebook at `path`, from the repository's root."""
+    return (
+        "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
+        f"(https://colab.research.google.com/github/{address}/blob/main/{path})"
+    )
+
+
+def apply(address: str, old: str) -> None:
+    for path in TEXTS:
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace(f"/{old}", f"/{address}"), encoding="utf-8")
+    for path in notebook_paths():
+        notebook = read(path)
+        title = notebook.cells[0]
+        title.source = title.source.replace(f"/{old}/", f"/{address}/")
+        for cell in cells_tagged(notebook, SETUP_TAG):
+            cell.source = setup_cell(address)
+        write(notebook, path)
+    ADDRESS_FILE.write_text(address + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    if len(sys.argv) > 2:
+        sys.exit(__doc__)
+    old = current()
+    address = sys.argv[1] if len(sys.argv) == 2 else old
+    if address != PLACEHOLDER and not ADDRESS.fullmatch(address):
+        sys.exit(f"{address!r} is no GitHub address: owner/name was expected, such as octocat/vit-lesson")
+    apply(address, old)
+    print(f"The repository's address is {address}.")
+
+
+if __name__ == "__main__":
+    main()

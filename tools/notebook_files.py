@@ -1,0 +1,37 @@
+"""The notebooks as files: where they are, how they are read and written. Shared by the other tools and the tests."""
+
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = ROOT / "notebooks"
+SETUP_TAG = "setup"
+
+
+def notebook_paths() -> list[Path]:
+    """Every numbered notebook, in order."""
+    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def write(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Write a notebook without what changes from machine to machine: the kernel's version, widget state, timings."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    nbformat.validate(notebook)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def cells_tagged(notebook: nbformat.NotebookNode, tag: str) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]

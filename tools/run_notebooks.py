@@ -1,0 +1,79 @@
+"""Run the notebooks in order, each in a kernel of its own, and end with the table of what they trained.
+
+usage: python tools/run_notebooks.py [--in-place] [NOTEBOOK ...]
+
+The executed copies go to build/notebooks; --in-place writes them back instead, which refreshes the committed outputs.
+Notebooks are named by number or file name; without a name all of them run. Exit status 1 where a cell fails.
+"""
+
+import argparse
+import sys
+import time
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from notebook_files import NOTEBOOKS, ROOT, notebook_paths, read, write
+from tqdm import tqdm
+
+sys.path.insert(0, str(ROOT))
+from going_modular.going_modular.utils import format_results, read_results  # noqa: E402
+
+CELL_TIMEOUT = 3600  # seconds
+
+
+def chosen(names: list[str]) -> list:
+    """The notebooks' paths, in order; exits where a name fits none."""
+    paths = notebook_paths()
+    if not names:
+        return paths
+    for name in names:
+        if not any(path.name.startswith(name) for path in paths):
+            sys.exit(f"no notebook is called {name!r}: there are {', '.join(path.name for path in paths)}")
+    return [path for path in paths if path.name.startswith(tuple(names))]
+
+
+def run(path, target, bar: tqdm) -> str | None:
+    """Run one notebook, write it to `target`, and return its error if it fails."""
+    notebook = read(path)
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(NOTEBOOKS)}},
+        on_cell_executed=lambda cell, cell_index, execute_reply: bar.set_postfix_str(f"cell {cell_index + 1}"),
+    )
+    failure = None
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        failure = str(error)
+    if failure is None or target != path:
+        write(notebook, target)
+    return failure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--in-place", action="store_true", help="write the outputs back into the notebooks")
+    parser.add_argument("notebooks", nargs="*", help="numbers or names (all)")
+    options = parser.parse_args()
+    paths = chosen(options.notebooks)
+    before = len(read_results())
+    bar = tqdm(paths, unit="notebook", dynamic_ncols=True)
+    for path in bar:
+        bar.set_description(path.stem)
+        start = time.perf_counter()
+        failure = run(path, path if options.in_place else ROOT / "build" / "notebooks" / path.name, bar)
+        if failure:
+            bar.close()
+            sys.exit(f"{path.name} failed:\n{failure}")
+        bar.write(f"{path.name}: {time.perf_counter() - start:.0f} s")
+    results = read_results()[before:]
+    if results:
+        print(f"\nWhat was trained:\n\n{format_results(results)}")
+
+
+if __name__ == "__main__":
+    main()
