@@ -70,6 +70,9 @@ def styled(draw: Callable) -> Callable:
 
     @functools.wraps(draw)
     def draw_in_style(*args, **kwargs):
+        # Loads the backend, if nothing has yet: inside the context, the interactive mode that a notebook's backend
+        # switches on would be undone with the rest, and later figures would not show.
+        plt.draw_if_interactive()
         with plt.style.context(["default", STYLE]):
             return draw(*args, **kwargs)
 
@@ -98,9 +101,11 @@ def readable_on(background: Sequence[float]) -> str:
 
 
 def to_array(values) -> np.ndarray:
-    """A tensor on any device, with or without gradient, or anything numpy takes, as a float array."""
+    """A tensor on any device, with or without gradient, a list of them, or anything numpy takes, as a float array."""
     if isinstance(values, torch.Tensor):
-        values = values.detach().cpu().float().numpy()
+        values = values.detach().cpu().double().numpy()
+    elif isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
+        values = [to_array(value) for value in values]
     return np.asarray(values, dtype=float)
 
 

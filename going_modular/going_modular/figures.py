@@ -310,7 +310,8 @@ def draw_matrix(
     axes.tick_params(length=0)
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
     if column_labels is not None:
-        axes.set_xticks(range(columns), labels=column_labels)
+        turned = max(map(len, column_labels)) * 9 > side  # pixels: labels wider than their columns
+        axes.set_xticks(range(columns), labels=column_labels, rotation=90 if turned else 0)
     if row_labels is not None:
         axes.set_yticks(range(rows), labels=row_labels)
     if max(rows, columns) > MOST_NUMBERS:

@@ -5,6 +5,7 @@ for pizza, steak and sushi. All three are drawn with a Pen, on a canvas measured
 a figure: see figures.py.
 """
 
+import functools
 import textwrap
 from collections.abc import Callable, Sequence
 
@@ -113,7 +114,18 @@ class Pen:
         face = soft(colour, 0.25) if self.is_lit(owner) else "#F1F3F5"
         self.axes.add_patch(Polygon(corners, facecolor=face, edgecolor="none", zorder=0.5))
 
-    def box(self, owner: str, x: float, y: float, width: float, height: float, colour: str, *lines: str, bold=False):
+    def box(
+        self,
+        owner: str,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        colour: str,
+        *lines: str,
+        size: str = "small",
+        bold: bool = False,
+    ):
         """A rounded box with its top left corner at x, y, and centred lines of text in it."""
         lit = self.is_lit(owner)
         self.axes.add_patch(
@@ -130,7 +142,7 @@ class Pen:
         )
         for number, line in enumerate(lines):
             line_y = y + height / 2 + (number - (len(lines) - 1) / 2) * LINE_SPACING
-            self.text(owner, x + width / 2, line_y, line, bold=bold and number == 0)
+            self.text(owner, x + width / 2, line_y, line, size, bold=bold and number == 0)
 
     def disc(self, owner: str, x: float, y: float, radius: float, colour: str, words: str):
         lit = self.is_lit(owner)
@@ -265,7 +277,8 @@ def draw_tokens(pen: Pen, picture: np.ndarray) -> None:
         pen.picture("patch_embedding", patch, x - SLOT / 2, 311, SLOT)
         pen.line("patch_embedding", (x, 358), (x, 376))
         pen.line("patch_embedding", (x, 404), (x, 430))
-        pen.box("patch_embedding", x - SLOT / 2, 431, SLOT, 34, "sky", rf"$\mathbf{{x}}_p^{number}\mathbf{{E}}$")
+        token = rf"$\mathbf{{x}}_p^{number}\mathbf{{E}}$"
+        pen.box("patch_embedding", x - SLOT / 2, 431, SLOT, 34, "sky", token, size="text")
     pen.box("class_token", slot(0) - SLOT / 2, 431, SLOT, 34, "vermillion", "*", bold=True)
     for number in range(GRID**2 + 1):
         pen.text("position_embedding", slot(number), 490, "+")
@@ -406,7 +419,7 @@ def draw_shape_flow(steps: Sequence[tuple[str, Sequence[int]]], title: str = "Wh
     height = 22 + LINE_SPACING * max(map(len, names))
     box_width, step, row_height, first_y = 150, 198, height + 80, 60
     columns, rows = min(len(steps), FLOW_COLUMNS), -(-len(steps) // FLOW_COLUMNS)
-    width = max(420, 60 + step * columns - (step - box_width))
+    width = max(420, 56 + step * columns - (step - box_width))
     left = (width - step * columns + step - box_width) / 2
     pen = Pen(width, first_y + row_height * rows - 30, title)
     for number, (name, shape) in enumerate(zip(names, shapes, strict=True)):
@@ -437,6 +450,7 @@ BASIL = (
 )
 
 
+@functools.cache
 def draw_pizza(side: int = 210) -> np.ndarray:
     """A pizza on a table, (side, side, 3) in [0, 1]: drawn with discs of soft edges, no photo."""
     y, x = np.mgrid[0:side, 0:side] / (side - 1) * 2 - 1
@@ -462,7 +476,9 @@ def draw_pizza(side: int = 210) -> np.ndarray:
         disc(centre_x, centre_y, 0.125, (0.78, 0.24, 0.16))
     for centre_x, centre_y, turn in BASIL:
         disc(centre_x, centre_y, 0.05, (0.16, 0.45, 0.17), squash=2.2, turn=turn)
-    return picture.clip(0, 1)
+    picture = picture.clip(0, 1)
+    picture.flags.writeable = False  # the next call returns the same array
+    return picture
 
 
 def square(picture: np.ndarray) -> np.ndarray:
