@@ -46,7 +46,11 @@ NETWORK_FAILURES = (  # how an error of requests reads; what it means and what t
         "no server has this name; check it and the network",
         True,
     ),
-    ("^ConnectionError|^ChunkedEncodingError", "the connection failed; check the network and the address", True),
+    (
+        "^(Connection|ChunkedEncoding|ContentDecoding)Error",
+        "the connection failed; check the network and the address",
+        True,
+    ),
     ("", "no usable address; give one that begins with http:// or https://, or the path of a zip", False),
 )
 
@@ -89,8 +93,7 @@ def plot_loss_curves(results: dict[str, list[float]]) -> None:
             "test_loss" and "test_acc". NaN leaves a gap.
 
     Raises:
-        KeyError: one of the four lists is missing.
-        ValueError: the lists are empty or of unequal length, or hold something that is no number.
+        ValueError: a list is missing or empty, they are of unequal length, or they hold something that is no number.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
@@ -115,7 +118,7 @@ def checked_curves(results: dict[str, list[float]]) -> dict[str, list[float]]:
     names = ("train_loss", "train_acc", "test_loss", "test_acc")
     missing = [name for name in names if name not in results]
     if missing:
-        raise KeyError(f"results has no {', '.join(missing)}; it holds {', '.join(map(str, results)) or 'nothing'}.")
+        raise ValueError(f"results has no {', '.join(missing)}; it holds {', '.join(map(str, results)) or 'nothing'}.")
     try:
         curves = {
             name: [float(value.detach() if hasattr(value, "detach") else value) for value in results[name]]
@@ -281,8 +284,10 @@ def download(url: str, path: Path, timeout: float | tuple[float, float], retries
     for wait in [backoff * 2**i for i in range(retries)] + [None]:
         try:
             with answer(url, timeout) as response, path.open("wb") as file, network_errors(url):
-                size = int(response.headers.get("Content-Length") or 0)
-                with tqdm(total=size or None, unit="B", unit_scale=True, desc=archive_name(url)) as bar:
+                size = response.headers.get("Content-Length", "")
+                with tqdm(
+                    total=int(size) if size.isdigit() else None, unit="B", unit_scale=True, desc=archive_name(url)
+                ) as bar:
                     for piece in response.iter_content(1 << 16):
                         file.write(piece)
                         bar.update(len(piece))

@@ -28,6 +28,7 @@ from helper_functions import (
     is_junk,
     move_into_place,
     network_errors,
+    shown,
     visible_files,
 )
 
@@ -94,16 +95,22 @@ def get_food_data(data_dir: Path | None = None) -> FoodData:
         return FoodData(photos, "photos", "complete photos were there already")
     failures = []
     if found := _count_pictures(photos):
-        failures.append(f"{photos.name} is incomplete ({sum(found.values())} of {sum(PICTURES.values())} pictures).")
+        total = sum(PICTURES.values())
+        failures.append(f"{photos.name} holds {sum(found.values())} pictures, not the {total} in their classes.")
+        print(f"Photos: {failures[-1]}")
     for origin, fetch in _photo_sources(patient=choice == "photos"):
         try:
             _install(fetch, photos)
             return FoodData(photos, "photos", f"photos from {origin}")
         except (DownloadError, OSError, ValueError) as error:
-            failures.append(f"{origin} failed: {error}")
+            failures.append(f"{origin} failed: {' '.join(str(error).split())}")
             print(f"Photos: {failures[-1]}")
     if choice == "photos":
-        raise RuntimeError("FOODVISION_DATA is photos, but they can't be had:\n" + "\n".join(failures))
+        raise RuntimeError(
+            "\n".join(["FOODVISION_DATA is photos, but they can't be had.", *failures])
+            + f"\nSet FOODVISION_MIRROR to a folder that holds {PHOTOS_ZIP}, or FOODVISION_DATA to auto."
+        )
+    print("Photos: none, so drawings take their place.")
     return _drawings(data_dir, "no photos: " + " ".join(failures))
 
 
@@ -128,7 +135,7 @@ def _photo_sources(patient: bool) -> Iterator[tuple[str, Callable[[Path], Path]]
             zip_path, sums = _read_mirror(mirror, waits["timeout"])
             return download_data(zip_path, "photos", sha256=sums.get(PHOTOS_ZIP), data_dir=work, **waits)
 
-        yield f"FOODVISION_MIRROR ({mirror})", from_mirror
+        yield f"FOODVISION_MIRROR ({shown(mirror)})", from_mirror
     yield (
         "the photos' own address",
         lambda work: download_data(PHOTOS_URL, "photos", sha256=PHOTOS_SHA256, data_dir=work, **waits),
@@ -138,16 +145,14 @@ def _photo_sources(patient: bool) -> Iterator[tuple[str, Callable[[Path], Path]]
 def _read_mirror(mirror: str, timeout: tuple[float, float]) -> tuple[str | Path, dict[str, str]]:
     """The zip's address or path in a mirror, and the hashes in the SHA256SUMS beside it (none if it has no such file)."""
     if "://" in mirror:
-        base, _, query = mirror.partition("?")
-        address = base.rstrip("/") + "/{}" + (f"?{query}" if query else "")
+        zip_path, sums_url = (f"{mirror.rstrip('/')}/{name}" for name in (PHOTOS_ZIP, "SHA256SUMS"))
         try:
-            with answer(sums_url := address.format("SHA256SUMS"), timeout) as response, network_errors(sums_url):
+            with answer(sums_url, timeout) as response, network_errors(sums_url):
                 text = next(response.iter_content(1 << 16), b"").decode("utf-8", "replace")
         except DownloadError as error:
             if error.status is None:  # no server there at all
                 raise
             text = ""
-        zip_path = address.format(PHOTOS_ZIP)
     else:
         folder = ROOT / Path(mirror).expanduser()  # an absolute path stays as it is
         zip_path, sums_path = folder / PHOTOS_ZIP, folder / "SHA256SUMS"
@@ -178,9 +183,7 @@ def _install(make: Callable[[Path], Path], target: Path) -> None:
         counts = _count_pictures(made)
         if counts != PICTURES:
             raise ArchiveError(f"these are other pictures: {counts}, not {PICTURES}.")
-        if _is_complete(target):  # made by another process meanwhile
-            return
-        if target.exists() and any(target.iterdir()):
+        if target.is_dir() and any(target.iterdir()) and not _is_complete(target):
             aside = _unused(target.with_name(f"{target.name}_incomplete"))
             target.rename(aside)
             print(f"{target} was incomplete; it is now {aside.name}, with everything that was in it.")
@@ -290,7 +293,7 @@ def collate_images(batch: list[tuple[torch.Tensor, int]]) -> list[torch.Tensor]:
     images = [image for image, _ in batch]
     if any(isinstance(image, Image.Image) for image in images):
         raise BatchError("The transform gives PIL images; end it with ToTensor(), or use create_transform().")
-    shapes = sorted({tuple(image.shape) for image in images})
+    shapes = sorted({tuple(getattr(image, "shape", ())) for image in images})
     if len(shapes) > 1:
         raise BatchError(
             f"Images of the shapes {shapes[0]} and {shapes[1]} met in one batch. Resize(224) keeps the ratio of the "

@@ -81,9 +81,12 @@ def _read(image: Image.Image, name: str) -> Image.Image:
     """Decode, turn upright and convert to RGB; UnreadableImageError, naming `name`, where that fails."""
     try:
         image.load()
-        picture = _to_rgb(_upright(image))
     except Exception as error:  # noqa: BLE001 - Pillow's readers raise errors of many kinds on damaged files
         raise UnreadableImageError(f"{name}: the image is damaged or cut off ({error}).") from None
+    try:
+        picture = _to_rgb(_upright(image))
+    except ValueError as error:
+        raise UnreadableImageError(f"{name}: mode {image.mode} can't be turned into RGB ({error}).") from None
     picture.info = {}  # no orientation is left, so that nobody applies it twice
     return picture
 
@@ -103,7 +106,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # "I;16" and its relatives, or 16 bits in 32
         image = Image.fromarray((np.asarray(image).clip(0, 65535) / 257).round().astype(np.uint8))
     elif image.mode == "F":
-        raise ValueError("floating-point pixels have no known white; save it as PNG or JPEG")
+        raise ValueError("floating-point pixels have no known white; save it as a PNG")
     elif image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
