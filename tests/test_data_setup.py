@@ -506,7 +506,7 @@ def test_an_error_reads_the_same_after_torch_or_pickle_made_it_anew():
 
 @pytest.fixture
 def food(tmp_path):
-    """A small data set: 7 training and 4 test images of three classes, noise that is brightest in the class's channel."""
+    """7 training and 4 test images of three classes: noise that is brightest in the class's channel."""
     rng = np.random.default_rng(0)
     for split, counts in {"train": (3, 2, 2), "test": (1, 2, 1)}.items():
         for channel, (name, count) in enumerate(zip(("pizza", "steak", "sushi"), counts)):

@@ -2,8 +2,8 @@
 
 usage: python tools/address.py [owner/name]
 
-The address stands in tools/address.txt; the README, CITATION.cff, the notebooks' Colab badges and their set-up cells are
-written from it. With an argument that becomes the address first; without one the files are brought in line with it.
+The address stands in tools/address.txt. The README, CITATION.cff, the notebooks' Colab badges and their set-up cells
+are written from it. An argument becomes the address first; without one the files are brought in line with it.
 """
 
 import re

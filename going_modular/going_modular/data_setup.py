@@ -143,7 +143,7 @@ def _photo_sources(patient: bool) -> Iterator[tuple[str, Callable[[Path], Path]]
 
 
 def _read_mirror(mirror: str, timeout: tuple[float, float]) -> tuple[str | Path, dict[str, str]]:
-    """The zip's address or path in a mirror, and the hashes in the SHA256SUMS beside it (none if it has no such file)."""
+    """The zip's address or path in a mirror, and the hashes in the SHA256SUMS beside it, if there is one."""
     if "://" in mirror:
         zip_path, sums_url = (f"{mirror.rstrip('/')}/{name}" for name in (PHOTOS_ZIP, "SHA256SUMS"))
         try:

@@ -120,7 +120,9 @@ def accuracy_interval(correct: int, images: int, z: float = 1.96) -> tuple[float
     Raises ValueError where correct is not between 0 and images, or images is 0.
     """
     if not 0 <= correct <= images or images == 0:
-        raise ValueError(f"{correct} right of {images} images is no accuracy: expected 0 <= correct <= images, images > 0")
+        raise ValueError(
+            f"{correct} right of {images} images is no accuracy: expected 0 <= correct <= images, images > 0"
+        )
     share = correct / images
     centre = (share + z**2 / (2 * images)) / (1 + z**2 / images)
     half = z / (1 + z**2 / images) * (share * (1 - share) / images + z**2 / (4 * images**2)) ** 0.5

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
-from helper_functions import plot_loss_curves, set_seeds
 from torch import nn
 
 from going_modular.going_modular import ROOT, data_setup, engine, utils
 from going_modular.going_modular.vit import VARIANTS, ViT
+from helper_functions import plot_loss_curves, set_seeds
 
 
 def main(arguments: list[str] | None = None) -> None:

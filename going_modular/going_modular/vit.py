@@ -47,7 +47,7 @@ class PatchEmbedding(nn.Module):
 
     Shapes: (B, C, H, W) -> (B, N, D).
 
-    Raises ValueError where the input has no batch dimension, or where P does not divide both H and W.
+    Raises ValueError where the input has not this shape, or where P does not divide both H and W.
     """
 
     def __init__(self, in_channels: int = 3, patch_size: int = 16, embedding_dim: int = 768):
@@ -57,8 +57,10 @@ class PatchEmbedding(nn.Module):
         self.flatten = nn.Flatten(start_dim=2, end_dim=3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.ndim != 4:
-            raise ValueError(f"images must have the shape (B, C, H, W), not {tuple(x.shape)}: unsqueeze(0) adds B")
+        if x.ndim != 4 or x.shape[1] != self.patcher.in_channels:
+            raise ValueError(
+                f"images must have the shape (B, C, H, W) with C = {self.patcher.in_channels}, not {tuple(x.shape)}"
+            )
         check_divisible(x.shape[-2], x.shape[-1], self.patch_size)
         x = self.patcher(x)  # (B, D, H/P, W/P)
         x = self.flatten(x)  # (B, D, N)
@@ -66,7 +68,9 @@ class PatchEmbedding(nn.Module):
 
 
 class SelfAttention(nn.MultiheadAttention):
-    """MSA of Appendix A, with the parameters of nn.MultiheadAttention and a forward for the one input that ViT has.
+    """MSA of Appendix A: nn.MultiheadAttention, with a forward for the one input that ViT has.
+
+    Its parameters keep the names and starting values they have there, so weights can be copied either way.
 
     Shapes: (B, N+1, D) -> (B, N+1, D). With return_attention=True also the attention weights of every head,
     (B, k, N+1, N+1).
@@ -82,9 +86,8 @@ class SelfAttention(nn.MultiheadAttention):
             attention = (q @ k.transpose(-2, -1) / self.head_dim**0.5).softmax(dim=-1)  # (B, k, N+1, N+1), Equation 6
             heads = F.dropout(attention, dropout) @ v  # (B, k, N+1, D_h), Equation 7
         else:
-            heads = F.scaled_dot_product_attention(
-                q, k, v, dropout_p=dropout
-            )  # the same two equations in one fused call
+            # Equations 6 and 7 in one fused call
+            heads = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)  # (B, k, N+1, D_h)
         x = self.out_proj(heads.transpose(1, 2).flatten(2))  # (B, N+1, D), Equation 8: heads side by side, times U_msa
         return (x, attention) if return_attention else x
 
@@ -237,13 +240,14 @@ class ViT(nn.Module):
 
     def embed(self, images: torch.Tensor) -> torch.Tensor:
         """Equation 1: images (B, C, H, W) -> z_0 (B, N+1, D)."""
-        if tuple(images.shape[-2:]) != self.img_size:
+        expected = (self.config["in_channels"], *self.img_size)
+        if tuple(images.shape[1:]) != expected:
             raise ValueError(
-                f"this ViT was built for images of {self.img_size} (H, W) and got {tuple(images.shape[-2:])}: "
-                "resize the images, or build the model with that img_size"
+                f"this ViT takes images of shape (B, C, H, W) with (C, H, W) = {expected}, and got "
+                f"{tuple(images.shape)}: prepare them so, or build the model with another img_size or in_channels"
             )
         patches = self.patch_embedding(images)  # (B, N, D)
-        class_token = self.class_embedding.expand(len(images), -1, -1)  # (B, 1, D)
+        class_token = self.class_embedding.expand(images.shape[0], -1, -1)  # (B, 1, D)
         z = torch.cat((class_token, patches), dim=1)  # (B, N+1, D)
         return self.embedding_dropout(z + self.position_embedding)
 
@@ -271,7 +275,8 @@ def check_divisible(height: int, width: int, patch_size: int) -> None:
 def initialise(vit: ViT) -> None:
     """Set the starting values that torchvision's ViT has.
 
-    nn.MultiheadAttention brings its own: Xavier uniform for query, key and value, biases zero.
+    nn.MultiheadAttention brings its own: Xavier uniform for the stacked U_qkv, nn.Linear's own for U_msa, biases zero.
+    A block that is built outside a ViT keeps PyTorch's values everywhere.
     """
     nn.init.normal_(vit.position_embedding, std=0.02)
     patcher = vit.patch_embedding.patcher

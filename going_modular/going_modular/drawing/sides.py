@@ -1,186 +1,44 @@
-"""What stands around the food in a drawing: tables, plates and boards, side dishes, cutlery, sauces.
-
-Every function here is used for every food alike, so that nothing around a food gives its name away. All of them paint on a
-`drawing.Scene`; places and sizes are in the scene's units.
-"""
+"""What lies beside and on the food: side dishes, cutlery, sauces, herbs; the same for every food."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .drawing import Patch, Scene, blob, box, bulge, colour, disc, leaf, mix, scatter, step, vary
+from .scene import Scene
+from .shapes import blob, box, bulge, colour, disc, leaf, mix, pick, scatter, step, vary
+from .tableware import PLATE_TINTS, WOODS
 
-WOODS = [colour(*c) for c in [(176, 124, 76), (120, 76, 44), (205, 164, 112), (74, 48, 34), (222, 190, 148), (146, 88, 54)]]
-TABLE_TINTS = [
-    colour(*c)
-    for c in [
-        (236, 232, 224), (60, 62, 66), (150, 40, 40), (40, 80, 120), (205, 185, 150), (70, 100, 70), (120, 120, 124),
-        (190, 120, 60), (28, 28, 32), (225, 200, 80), (170, 60, 90), (90, 60, 50), (225, 150, 150), (90, 150, 160),
-    ]
-]  # fmt: skip
-PLATE_TINTS = [
-    colour(*c)
-    for c in [
-        (244, 243, 240), (244, 240, 230), (235, 232, 228), (38, 40, 44), (60, 70, 90), (120, 50, 40), (190, 60, 40),
-        (215, 190, 150), (120, 140, 130), (80, 56, 44), (200, 205, 210), (60, 110, 140), (230, 190, 90),
-    ]
-]  # fmt: skip
 SAUCE_TINTS = [
     colour(*c)
-    for c in [(46, 22, 12), (150, 30, 16), (90, 46, 20), (232, 214, 170), (90, 120, 40), (220, 150, 40), (110, 20, 30), (240, 236, 220)]
+    for c in [
+        (46, 22, 12), (150, 30, 16), (90, 46, 20), (232, 214, 170), (90, 120, 40), (220, 150, 40), (110, 20, 30),
+        (240, 236, 220),
+    ]
 ]  # fmt: skip
 GREENS = [colour(*c) for c in [(70, 120, 30), (40, 90, 30), (120, 160, 60), (90, 60, 70), (150, 180, 90)]]
 
 
-def pick(rng: np.random.Generator, choices: list):
-    """Return one of the choices at random."""
-    return choices[int(rng.integers(len(choices)))]
+# --- small things, shared by foods and side dishes ---------------------------------------------------------------
 
 
-# --- tables ----------------------------------------------------------------------------------------------------------
-
-
-def wood_tint(patch: Patch, base: np.ndarray, grain: float = 1.0) -> np.ndarray:
-    """Colour of wood whose fibres run along the patch's x."""
-    rings = patch.noise("fibres", 1.6 / grain, 1.0, 1)
-    fine = patch.noise("fibres", 0.5 / grain, 1.0, 2)
-    return base * (0.62 + 0.36 * rings + 0.22 * fine)
-
-
-def draw_table(scene: Scene) -> None:
-    """Cover the whole ground: planks, stone, marble, cloth, checks, mats or a plain top."""
-    rng = scene.rng
-    patch = scene.ground(rng.uniform(0, np.pi))
-    everywhere = np.ones_like(patch.x)
-    tint, other = vary(rng, pick(rng, TABLE_TINTS), 0.1), vary(rng, pick(rng, TABLE_TINTS), 0.1)
-    kind = rng.choice(["planks", "stone", "marble", "cloth", "checks", "mat", "plain"], p=[0.3, 0.14, 0.1, 0.14, 0.1, 0.1, 0.12])
-    if kind == "planks":
-        width = rng.uniform(0.3, 0.8)
-        along = patch.y / width
-        plank = np.floor(along)
-        gap = step(0.0, 0.05, np.abs(along - plank - 0.5) * -1 + 0.5)
-        lightness = 0.85 + 0.3 * np.modf(np.abs(np.sin(plank * 12.9898) * 43.7585))[0]
-        planks = Patch(patch.window, patch.x + plank * 0.37, patch.y, 1.0, patch.pixel, patch.shift)
-        base = vary(rng, pick(rng, WOODS), 0.08)
-        scene.paint(patch, everywhere, wood_tint(planks, base) * lightness * (0.25 + 0.75 * gap), 0.015 * gap - 0.015, rng.uniform(0, 0.4))
-    elif kind == "stone":
-        speckle = patch.noise("grain", 1.2)
-        scene.paint(patch, everywhere, tint * (0.7 + 0.3 * patch.noise("clouds", 3.0, 1, 1) + 0.2 * speckle), 0.004 * speckle, rng.uniform(0, 0.5))
-    elif kind == "marble":
-        vein = np.exp(-((patch.noise("clouds", 2.5) - 0.5) / 0.02) ** 2) * patch.noise("clouds", 1.5, 1, 1)
-        scene.paint(patch, everywhere, mix(tint * (0.85 + 0.15 * patch.noise("clouds", 1.0, 1, 2)), other, 0.7 * vein), None, 0.5)
-    elif kind == "cloth":
-        weave = np.sin(patch.x * 210) * np.sin(patch.y * 210)
-        folds = patch.noise("clouds", 4.0, 2.5)
-        stripe = step(0.35, 0.4, np.abs(np.modf(np.abs(patch.x) / rng.uniform(0.15, 0.9))[0] - 0.5)) * rng.choice([0, 1])
-        scene.paint(patch, everywhere, mix(tint, other, stripe) * (0.85 + 0.08 * weave + 0.12 * folds), 0.06 * folds)
-    elif kind == "checks":
-        side = rng.uniform(0.1, 0.3)
-        check = (np.sin(patch.x * np.pi / side) > 0) * 0.5 + (np.sin(patch.y * np.pi / side) > 0) * 0.5
-        weave = np.sin(patch.x * 230) * np.sin(patch.y * 230)
-        scene.paint(patch, everywhere, mix(colour(242, 238, 230), tint, check) * (0.88 + 0.06 * weave), 0.02 * patch.noise("clouds", 2.0))
-    elif kind == "mat":
-        slat = np.abs(np.sin(patch.y * np.pi / rng.uniform(0.05, 0.1)))
-        base = vary(rng, pick(rng, WOODS), 0.08)
-        scene.paint(patch, everywhere, wood_tint(patch, base) * (0.5 + 0.5 * np.sqrt(slat)), 0.012 * np.sqrt(slat))
-    else:
-        scene.paint(patch, everywhere, tint * (0.85 + 0.15 * patch.noise("clouds", 3.0)), None, rng.uniform(0, 0.4))
-
-
-# --- what the food lies on -------------------------------------------------------------------------------------------
-
-
-def plate(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """A round plate with a raised rim, sometimes with a coloured band."""
-    rng = scene.rng
-    patch = scene.patch(cx, cy, radius, rng.uniform(0, 6.28))
-    rho = disc(patch.x, patch.y, 0.0)
-    base, band = vary(rng, pick(rng, PLATE_TINTS), 0.05), vary(rng, pick(rng, PLATE_TINTS), 0.05)
-    well = rng.uniform(0.62, 0.8)
-    tint = base * (0.94 + 0.06 * patch.noise("clouds", 2.0)) * (1 - 0.12 * np.exp(-(((rho - well) / 0.02) ** 2)))
-    style = rng.integers(4)
-    if style == 0:
-        edge = rng.uniform(0.85, 0.96)
-        tint = mix(tint, band, step(edge, edge + 0.015, rho) * step(-0.99, -0.975, -rho))
-    elif style == 1:
-        tint = mix(tint, band, 0.7 * step(0.55, 0.8, patch.noise("grain", 3.0)) * rng.choice([0.3, 1.0]))
-    profile = (0.03 + rng.uniform(0.03, 0.1) * step(well, 1.0, rho)) * bulge(rho - 1, 0.03)
-    scene.paint(patch, patch.inside(rho - 1), tint, None, rng.uniform(0.1, 0.7), profile)
-
-
-def square_plate(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """A square or oblong plate with a slight rim."""
-    rng = scene.rng
-    patch = scene.patch(cx, cy, radius, rng.uniform(0, 3.14), 1.45)
-    sd = box(patch.x, patch.y, 1.05, rng.uniform(0.75, 1.05), rng.uniform(0.05, 0.3))
-    tint = vary(rng, pick(rng, PLATE_TINTS), 0.05) * (0.94 + 0.06 * patch.noise("clouds", 2.0))
-    scene.paint(patch, patch.inside(sd), tint, None, rng.uniform(0.1, 0.7), (0.04 + 0.05 * step(-0.2, -0.02, sd)) * bulge(sd, 0.03))
-
-
-def board(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """A wooden board: round, oblong, with or without a handle."""
-    rng = scene.rng
-    patch = scene.patch(cx, cy, radius, rng.uniform(0, 6.28), 1.7)
-    if rng.random() < 0.45:
-        sd = disc(patch.x, patch.y, 1.0)
-    else:
-        sd = box(patch.x, patch.y, 1.15, rng.uniform(0.75, 1.0), rng.uniform(0.05, 0.2))
-    if rng.random() < 0.4:
-        sd = np.minimum(sd, box(patch.x - 1.2, patch.y, 0.4, 0.14, 0.1))
-    tint = wood_tint(patch, vary(rng, pick(rng, WOODS), 0.08), 1.2) * (1 - 0.25 * step(-0.05, 0, sd))
-    scene.paint(patch, patch.inside(sd), tint, None, rng.uniform(0.05, 0.3), 0.09 * bulge(sd, 0.04))
-
-
-def slate(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """A dark slab of stone with a broken edge."""
-    rng = scene.rng
-    patch = scene.patch(cx, cy, radius, rng.uniform(0, 3.14), 1.5)
-    rough = patch.noise("mottle", 1.5)
-    sd = box(patch.x, patch.y, 1.15, rng.uniform(0.8, 1.05), 0.04) + 0.03 * rough
-    tint = vary(rng, colour(62, 66, 72), 0.06) * (0.75 + 0.35 * rough + 0.2 * patch.noise("clouds", 1.0, 0.4, 1))
-    scene.paint(patch, patch.inside(sd), tint, None, 0.25, 0.05 + 0.012 * rough)
-
-
-def paper(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """A crumpled sheet of paper or foil."""
-    rng = scene.rng
-    patch = scene.patch(cx, cy, radius, rng.uniform(0, 3.14), 1.5)
-    crease = patch.noise("clouds", 0.9)
-    sd = box(patch.x, patch.y, 1.1, rng.uniform(0.85, 1.1), 0.02)
-    tint = vary(rng, pick(rng, [colour(240, 236, 228), colour(196, 160, 116), colour(190, 192, 196)]), 0.05)
-    scene.paint(patch, patch.inside(sd), tint * (0.85 + 0.15 * crease), None, rng.uniform(0, 0.5), 0.02 + 0.09 * np.abs(crease - 0.5))
-
-
-def pan(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """A dark iron pan, or a bright tin one, with a high rim."""
-    rng = scene.rng
-    patch = scene.patch(cx, cy, radius, rng.uniform(0, 6.28), 1.8)
-    rho = disc(patch.x, patch.y, 0.0)
-    tint = pick(rng, [colour(44, 42, 42), colour(30, 30, 32), colour(170, 172, 176)]) * (0.8 + 0.4 * patch.noise("mottle", 2.0))
-    handle = box(patch.x - 1.4, patch.y, 0.45, 0.1, 0.1)
-    scene.paint(patch, patch.inside(handle), tint, None, 0.4, 0.14 * bulge(handle, 0.1))
-    scene.paint(patch, patch.inside(rho - 1), tint, None, 0.4, 0.03 + 0.16 * step(0.9, 0.98, rho))
-
-
-VESSELS = [plate, plate, plate, square_plate, board, slate, paper, pan]
-
-
-def draw_vessel(scene: Scene, cx: float, cy: float, radius: float) -> None:
-    """Put a plate, board, slate, paper, pan or nothing below a food that reaches `radius`."""
-    if scene.rng.random() < 0.93:
-        pick(scene.rng, VESSELS)(scene, cx, cy, radius * scene.rng.uniform(1.12, 1.55))
-
-
-# --- small things, shared by foods and side dishes ----------------------------------------------------------------------
-
-
-def stick(scene: Scene, cx: float, cy: float, length: float, width: float, angle: float, tint: np.ndarray, gloss: float = 0.2,
-          kind: str = "fibres") -> None:
+def stick(
+    scene: Scene,
+    cx: float,
+    cy: float,
+    length: float,
+    width: float,
+    angle: float,
+    tint: np.ndarray,
+    gloss: float = 0.2,
+    kind: str = "fibres",
+) -> None:
     """A round rod: a fry, a bean, a chopstick, a strip of onion; `length` and `width` are halves."""
     patch = scene.patch(cx, cy, length, angle)
     ratio = width / length
     sd = box(patch.x, patch.y, 1.0, ratio, ratio * 0.8)
-    scene.paint(patch, patch.inside(sd), tint * (0.8 + 0.35 * patch.noise(kind, 1.5)), 1.4 * ratio * bulge(sd, ratio), gloss)
+    scene.paint(
+        patch, patch.inside(sd), tint * (0.8 + 0.35 * patch.noise(kind, 1.5)), 1.4 * ratio * bulge(sd, ratio), gloss
+    )
 
 
 def leaf_at(scene: Scene, cx: float, cy: float, length: float, angle: float, tint: np.ndarray) -> None:
@@ -209,7 +67,8 @@ def sauce_pool(scene: Scene, cx: float, cy: float, radius: float, tint: np.ndarr
     rng = scene.rng
     patch = scene.patch(cx, cy, radius, rng.uniform(0, 6.28), 1.4)
     sd = blob(rng, patch.x, patch.y, 0.12, 5) + 0.15 * (patch.noise("clouds", 3.0) - 0.5)
-    scene.paint(patch, patch.inside(sd, 0.04), tint * (0.9 + 0.2 * patch.noise("clouds", 2.0, 1, 1)), 0.05 * bulge(sd, 0.15), 0.8)
+    scene.paint(patch, patch.inside(sd, 0.04), tint * (0.9 + 0.2 * patch.noise("clouds", 2.0, 1, 1)), None, 0.8,
+                scene.base_height(cx, cy) / radius + 0.04 * bulge(sd, 0.15))  # fmt: skip
 
 
 def drizzle(scene: Scene, cx: float, cy: float, length: float, angle: float, tint: np.ndarray) -> None:
@@ -217,8 +76,9 @@ def drizzle(scene: Scene, cx: float, cy: float, length: float, angle: float, tin
     rng = scene.rng
     patch = scene.patch(cx, cy, length, angle, 1.1)
     swing, turns = rng.uniform(0.12, 0.35), rng.uniform(10, 24)
-    line = np.abs(patch.y - swing * np.sin(patch.x * turns)) / np.sqrt(1 + (swing * turns * np.cos(patch.x * turns)) ** 2)
-    sd = np.maximum(line - 0.028, np.abs(patch.x) - 1)
+    phase = patch.x * turns + 2 * patch.noise("swell", 3.0)
+    line = np.abs(patch.y - swing * np.sin(phase)) / np.sqrt(1 + (swing * turns * np.cos(phase)) ** 2)
+    sd = np.maximum(line - 0.022, np.abs(patch.x) - 1)
     scene.paint(patch, patch.inside(sd, 0.01), tint, 0.015 * bulge(sd, 0.03), 0.7)
 
 
@@ -230,7 +90,14 @@ def salad(scene: Scene, cx: float, cy: float, radius: float) -> None:
     rng = scene.rng
     tint = pick(rng, GREENS)
     for px, py in scatter(rng, 16, 0.2, 0.8):
-        leaf_at(scene, cx + px * radius, cy + py * radius, radius * rng.uniform(0.3, 0.55), rng.uniform(0, 6.28), vary(rng, tint, 0.08))
+        leaf_at(
+            scene,
+            cx + px * radius,
+            cy + py * radius,
+            radius * rng.uniform(0.3, 0.55),
+            rng.uniform(0, 6.28),
+            vary(rng, tint, 0.08),
+        )
 
 
 def fries(scene: Scene, cx: float, cy: float, radius: float) -> None:
@@ -260,7 +127,7 @@ def lemon(scene: Scene, cx: float, cy: float, radius: float) -> None:
     flesh = mix(rind, colour(250, 244, 200), 0.45) * (0.85 + 0.25 * patch.noise("fibres", 1.5))
     walls = np.maximum(np.exp(-((np.sin(angle * 4) * rho / 0.1) ** 2)), step(0.78, 0.84, rho))
     tint = mix(mix(flesh, colour(250, 246, 225), walls), rind, step(0.9, 0.93, rho))
-    sd = np.maximum(rho - 1, rng.choice([-2, 0.0]) - patch.y)
+    sd = np.maximum(rho - 1, float(rng.choice([-2, 0.0])) - patch.y)
     scene.paint(patch, patch.inside(sd), tint, 0.28 * bulge(sd, 0.1) - 0.03 * (1 - walls), 0.6)
 
 
@@ -272,7 +139,9 @@ def tomatoes(scene: Scene, cx: float, cy: float, radius: float) -> None:
         patch = scene.patch(cx + px * radius, cy + py * radius, radius * 0.3)
         sd = disc(patch.x, patch.y)
         dome = np.sqrt(np.clip(1 - patch.x**2 - patch.y**2, 0, 1))
-        scene.paint(patch, patch.inside(sd), vary(rng, tint, 0.05) * (0.85 + 0.2 * patch.noise("clouds")), 1.2 * dome, 0.9)
+        scene.paint(
+            patch, patch.inside(sd), vary(rng, tint, 0.05) * (0.85 + 0.2 * patch.noise("clouds")), 1.2 * dome, 0.9
+        )
 
 
 def sauce_bowl(scene: Scene, cx: float, cy: float, radius: float) -> None:
@@ -289,7 +158,16 @@ def sauce_bowl(scene: Scene, cx: float, cy: float, radius: float) -> None:
 def mash(scene: Scene, cx: float, cy: float, radius: float) -> None:
     """A scoop of something soft: potato, rice, wasabi, ice cream, butter."""
     rng = scene.rng
-    tint = pick(rng, [colour(240, 226, 180), colour(150, 176, 90), colour(246, 240, 226), colour(236, 180, 160), colour(200, 120, 50)])
+    tint = pick(
+        rng,
+        [
+            colour(240, 226, 180),
+            colour(150, 176, 90),
+            colour(246, 240, 226),
+            colour(236, 180, 160),
+            colour(200, 120, 50),
+        ],
+    )
     patch = scene.patch(cx, cy, radius * rng.uniform(0.35, 0.7), rng.uniform(0, 6.28), 1.3)
     lump = patch.noise("clouds", 2.0)
     sd = blob(rng, patch.x, patch.y, 0.1) + 0.25 * (lump - 0.5)
@@ -348,7 +226,9 @@ def cutlery(scene: Scene, cx: float, cy: float, radius: float) -> None:
         head = np.maximum(box(patch.x - 0.5, patch.y - 0.02, 0.52, 0.075, 0.07), -patch.y - 0.05)
     else:
         head = np.minimum(box(patch.x - 0.15, patch.y, 0.18, 0.1, 0.1), box(patch.x - 0.6, patch.y, 0.35, 0.1, 0.02))
-        head = np.maximum(head, np.where(patch.x > 0.32, 0.018 - np.abs(np.modf(np.abs(patch.y / 0.066))[0] - 0.5) * 0.066, -1))
+        head = np.maximum(
+            head, np.where(patch.x > 0.32, 0.018 - np.abs(np.modf(np.abs(patch.y / 0.066))[0] - 0.5) * 0.066, -1)
+        )
     grip = pick(rng, [colour(205, 206, 210), colour(205, 206, 210), colour(40, 34, 32), colour(110, 70, 44)])
     scene.paint(patch, patch.inside(head), colour(208, 210, 214) * (0.7 + 0.4 * patch.noise("clouds", 1.5)), 0.03, 0.9)
     scene.paint(patch, patch.inside(handle), grip, 0.06 * bulge(handle, 0.05), 0.8)
@@ -359,13 +239,16 @@ def glass(scene: Scene, cx: float, cy: float, radius: float) -> None:
     rng = scene.rng
     patch = scene.patch(cx, cy, radius * 0.65)
     rho = disc(patch.x, patch.y, 0.0)
-    drink = pick(rng, [colour(120, 20, 40), colour(214, 150, 50), colour(190, 200, 196), colour(60, 34, 20), colour(150, 180, 110)])
+    drink = pick(
+        rng,
+        [colour(120, 20, 40), colour(214, 150, 50), colour(190, 200, 196), colour(60, 34, 20), colour(150, 180, 110)],
+    )
     tint = mix(drink * (0.8 + 0.2 * rho), colour(225, 230, 232), step(0.86, 0.92, rho))
     scene.paint(patch, patch.inside(rho - 1), tint, 0.45 + 0.3 * step(0.84, 0.9, rho), 1.0)
 
 
-SIDES = [salad, salad, fries, beans, lemon, tomatoes, sauce_bowl, sauce_bowl, mash, mash, broccoli, petals, herbs, chopsticks,
-         cutlery, cutlery, glass]  # fmt: skip
+SIDES = [salad, salad, fries, beans, lemon, tomatoes, sauce_bowl, sauce_bowl, mash, mash, broccoli, petals, herbs]
+SIDES += [chopsticks, cutlery, cutlery, glass]
 
 
 def draw_sides(scene: Scene, cx: float, cy: float, radius: float) -> None:
