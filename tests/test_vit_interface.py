@@ -204,8 +204,8 @@ def test_parameter_names_are_the_courses():
         (lambda: vit_module.MultiheadSelfAttentionBlock(192, 5), ("192", "5 heads")),
         (lambda: vit_module.TransformerEncoderBlock(192, num_heads=7), ("192", "7 heads")),
         (lambda: ViT(embedding_dim=192, num_heads=9), ("192", "9 heads")),
-        (lambda: noisy_vit()(torch.zeros(1, 3, 24, 16)), ("(16, 24)", "(24, 16)")),
-        (lambda: noisy_vit()(torch.zeros(1, 3, 32, 24)), ("(16, 24)", "(32, 24)")),
+        (lambda: noisy_vit()(torch.zeros(1, 3, 24, 16)), ("(3, 16, 24)", "(1, 3, 24, 16)")),
+        (lambda: noisy_vit()(torch.zeros(1, 3, 32, 24)), ("(3, 16, 24)", "(1, 3, 32, 24)")),
         (lambda: noisy_vit()(torch.zeros(3, 16, 24)), ("(3, 16, 24)", "(B, C, H, W)")),
     ],
 )
