@@ -1,4 +1,4 @@
-"""What tests of downloads share: a web server on this machine, and zips to serve."""
+"""What tests share: a web server on this machine, zips to serve, a tiny data set and a tiny ViT."""
 
 import io
 import threading
@@ -6,7 +6,17 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+from PIL import Image
+
+from going_modular.going_modular.vit import ViT
+
+ROOT = Path(__file__).resolve().parents[1]
+CLASSES = ["pizza", "steak", "sushi"]
+matplotlib.use("Agg")  # figures without windows
 
 
 def make_zip(files: dict) -> bytes:
@@ -80,3 +90,32 @@ def server(monkeypatch):
     made = Server()
     yield made
     made.close()
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays():
+    yield
+    plt.close("all")
+
+
+def tiny_vit(**changes) -> ViT:
+    """A ViT small enough for a test, with a head that is not zero, so that its answers differ."""
+    config = {"img_size": 32, "patch_size": 16, "num_transformer_layers": 2, "embedding_dim": 12, "mlp_size": 24}
+    model = ViT(**{**config, "num_heads": 3, "num_classes": 3, **changes})
+    model.classifier[1].reset_parameters()
+    return model
+
+
+@pytest.fixture(scope="session")
+def tiny_food(tmp_path_factory) -> Path:
+    """A folder with train/ (4 images a class) and test/ (1 pizza, 2 steak, 3 sushi), each class in its own colour."""
+    folder = tmp_path_factory.mktemp("tiny_food")
+    random = np.random.default_rng(0)
+    for split, counts in {"train": (4, 4, 4), "test": (1, 2, 3)}.items():
+        for channel, (name, count) in enumerate(zip(CLASSES, counts, strict=True)):
+            (folder / split / name).mkdir(parents=True)
+            for number in range(count):
+                pixels = random.integers(0, 100, (40, 48, 3))
+                pixels[..., channel] += 120
+                Image.fromarray(pixels.astype(np.uint8)).save(folder / split / name / f"{number}.png")
+    return folder

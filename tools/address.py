@@ -2,14 +2,14 @@
 
 usage: python tools/address.py [owner/name]
 
-The address stands in tools/address.txt. The README, CITATION.cff, the notebooks' Colab badges and their set-up cells
+The address stands in tools/address.txt. README.md, CITATION.cff, the notebooks' Colab badges and their set-up cells
 are written from it. An argument becomes the address first; without one the files are brought in line with it.
 """
 
 import re
 import sys
 
-from notebook_files import NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged, notebook_paths, read, write
+from notebook_files import NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged, notebook_paths, read, write, write_text
 
 PLACEHOLDER = "owner_name/repository"
 ADDRESS_FILE = ROOT / "tools" / "address.txt"
@@ -39,16 +39,20 @@ def badge(address: str, path: str) -> str:
 def apply(address: str, old: str) -> None:
     for path in TEXTS:
         if path.is_file():
-            text = path.read_text(encoding="utf-8")
-            path.write_text(text.replace(f"/{old}", f"/{address}"), encoding="utf-8")
+            write_text(path, readdressed(path.read_text(encoding="utf-8"), old, address))
     for path in notebook_paths():
         notebook = read(path)
         title = notebook.cells[0]
-        title.source = title.source.replace(f"/{old}/", f"/{address}/")
+        title.source = readdressed(title.source, old, address)
         for cell in cells_tagged(notebook, SETUP_TAG):
             cell.source = setup_cell(address)
         write(notebook, path)
-    ADDRESS_FILE.write_text(address + "\n", encoding="utf-8")
+    write_text(ADDRESS_FILE, address + "\n")
+
+
+def readdressed(text: str, old: str, address: str) -> str:
+    """The text with the new address in its links; another repository whose name begins as the old one's is kept."""
+    return re.sub(rf"/{re.escape(old)}(?![\w-])", f"/{address}", text)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The notebooks as files: where they are, how they are read and written. Shared by the other tools and the tests."""
 
+import os
 from pathlib import Path
 
 import nbformat
@@ -29,8 +30,19 @@ def write(notebook: nbformat.NotebookNode, path: Path) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     nbformat.validate(notebook)
+    write_text(path, nbformat.writes(notebook) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all, with the same line ends on every system."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def cells_tagged(notebook: nbformat.NotebookNode, tag: str) -> list[nbformat.NotebookNode]:

@@ -9,9 +9,10 @@ Notebooks are named by number or file name; without a name all of them run. Exit
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from notebook_files import NOTEBOOKS, ROOT, notebook_paths, read, write
 from tqdm import tqdm
 
@@ -21,18 +22,19 @@ from going_modular.going_modular.utils import format_results, read_results  # no
 CELL_TIMEOUT = 3600  # seconds
 
 
-def chosen(names: list[str]) -> list:
+def chosen(names: list[str]) -> list[Path]:
     """The notebooks' paths, in order; exits where a name fits none."""
     paths = notebook_paths()
     if not names:
         return paths
+    names = [Path(name).name for name in names]
     for name in names:
         if not any(path.name.startswith(name) for path in paths):
             sys.exit(f"no notebook is called {name!r}: there are {', '.join(path.name for path in paths)}")
     return [path for path in paths if path.name.startswith(tuple(names))]
 
 
-def run(path, target, bar: tqdm) -> str | None:
+def run(path: Path, target: Path, bar: tqdm) -> str | None:
     """Run one notebook, write it to `target`, and return its error if it fails."""
     notebook = read(path)
     client = NotebookClient(
@@ -47,7 +49,7 @@ def run(path, target, bar: tqdm) -> str | None:
     failure = None
     try:
         client.execute()
-    except CellExecutionError as error:
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         failure = str(error)
     if failure is None or target != path:
         write(notebook, target)

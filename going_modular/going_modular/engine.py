@@ -1,6 +1,7 @@
 """Training and testing: one pass over the data each, and the loop over epochs."""
 
 import math
+import traceback
 from collections.abc import Callable, Iterable
 
 import torch
@@ -53,7 +54,7 @@ def train_step(
     metrics = RunningMetrics()
     for batch, (images, labels) in enumerate(dataloader, start=1):
         images, labels = images.to(device), labels.to(device)  # (B, C, H, W), (B,)
-        logits = check_logits(model(images), labels)  # (B, K)
+        logits = check_logits(model(images), len(images))  # (B, K)
         loss = loss_fn(logits, labels)
         value = loss.item()
         if not math.isfinite(value):
@@ -82,7 +83,7 @@ def test_step(
     with torch.inference_mode():
         for images, labels in dataloader:
             images, labels = images.to(device), labels.to(device)
-            logits = check_logits(model(images), labels)
+            logits = check_logits(model(images), len(images))
             metrics.update(loss_fn(logits, labels).item(), logits, labels)
     return metrics.averages()
 
@@ -105,7 +106,8 @@ def train(
 
     Returns {"train_loss", "train_acc", "test_loss", "test_acc"}: a list of floats each, one an epoch.
 
-    Raises NonFiniteLossError, whose `results` holds the epochs before it, and ValueError where there is no batch.
+    Raises NonFiniteLossError, whose `results` holds the epochs before it; ValueError where there is no batch; and what
+    PyTorch raises where memory runs out, with advice. No restart is needed then: all that the batch held is let go.
     """
     check_batches(train_dataloader)
     check_batches(test_dataloader)
@@ -116,14 +118,20 @@ def train(
         set_epoch(train_dataloader, epoch)
         name = f"Epoch {epoch + 1} of {epochs}"
         try:
-            train_loss, train_acc = train_step(
-                model, progress.bar(train_dataloader, f"{name}, training"), loss_fn, optimizer, device
-            )
+            with progress.bar(train_dataloader, f"{name}, training") as batches:
+                train_loss, train_acc = train_step(model, batches, loss_fn, optimizer, device)
+            with progress.bar(test_dataloader, f"{name}, testing") as batches:
+                test_loss, test_acc = test_step(model, batches, loss_fn, device)
         except NonFiniteLossError as error:
             stopped = NonFiniteLossError(f"{name}: {error}")
             stopped.results = results
             raise stopped from None
-        test_loss, test_acc = test_step(model, progress.bar(test_dataloader, f"{name}, testing"), loss_fn, device)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            optimizer.zero_grad()
+            del model, optimizer  # a notebook keeps the last traceback, and with it what train still holds
+            raise memory_error(error, train_dataloader) from None
         progress.line(
             f"Epoch: {epoch + 1} | train_loss: {train_loss:.4f} | train_acc: {train_acc:.4f} | "
             f"test_loss: {test_loss:.4f} | test_acc: {test_acc:.4f}"
@@ -154,11 +162,27 @@ def check_batches(dataloader: Iterable) -> int:
     return batches
 
 
-def check_logits(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def check_logits(logits: torch.Tensor, images: int) -> torch.Tensor:
     """The logits; ValueError unless they are one row an image."""
-    if logits.ndim != 2 or len(logits) != len(labels):
+    if logits.ndim != 2 or len(logits) != images:
         raise ValueError(
-            f"the model answered with shape {tuple(logits.shape)} to {len(labels)} images: "
-            f"({len(labels)}, number of classes) was expected"
+            f"the model answered a batch of {images} with shape {tuple(logits.shape)}: "
+            f"({images}, number of classes) was expected"
         )
     return logits
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """True for CUDA, MPS and the CPU: the last two raise a plain RuntimeError."""
+    words = ("out of memory", "can't allocate memory")
+    return isinstance(error, torch.cuda.OutOfMemoryError) or any(text in str(error) for text in words)
+
+
+def memory_error(error: RuntimeError, dataloader: Iterable) -> RuntimeError:
+    """An error of the same kind that says what to do, while the failed batch's tensors are let go."""
+    traceback.clear_frames(error.__traceback__)
+    return type(error)(
+        f"out of memory with batch_size {getattr(dataloader, 'batch_size', None)}. Make the DataLoaders with a smaller "
+        "one (adding up the gradients of several batches before each step trains as the large one would), or take a "
+        f"smaller model, such as ViT-Ti/16, and run this again: no restart is needed. PyTorch says: {error}"
+    )

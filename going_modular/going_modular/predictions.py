@@ -1,17 +1,20 @@
 """What a model answers: to one image, with the picture of it, and to a whole data set."""
 
-import io
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import requests
 import torch
+import torch.nn.functional as F
 from PIL import Image
 from torch import nn
 
-from going_modular.going_modular.data_setup import create_transform, load_image
+from going_modular.going_modular.data_setup import UnreadableImageError, create_transform, load_image
+from going_modular.going_modular.engine import check_batches, check_logits
 from going_modular.going_modular.utils import get_device
+from helper_functions import answer, network_errors
 
 TIMEOUT = (5, 20)  # seconds to connect, and between two pieces of the answer
 
@@ -29,21 +32,14 @@ def predict_image(
     by the transform the model came with (model.transform, set by utils.load_model), else by
     data_setup.create_transform(image_size). The model keeps its mode, training or eval.
 
-    Raises UnreadableImageError, a ValueError, for what is no image; ConnectionError where a URL gives none; ValueError
+    Raises UnreadableImageError, a ValueError, for what is no image; DownloadError where a URL gives nothing; ValueError
     where the model does not answer with (1, K).
     """
     device = get_device() if device is None else device
     transform = transform or getattr(model, "transform", None) or create_transform(image_size)
     batch = transform(open_image(image)).unsqueeze(0).to(device)  # (1, C, H, W)
-    training = model.training
-    model.to(device).eval()
-    try:
-        with torch.inference_mode():
-            logits = model(batch)
-    finally:
-        model.train(training)
-    if logits.ndim != 2 or len(logits) != 1:
-        raise ValueError(f"the model answered one image with shape {tuple(logits.shape)}: (1, classes) was expected")
+    with evaluating(model, device):
+        logits = check_logits(model(batch), 1)  # (1, K)
     return logits.softmax(dim=1)[0].cpu()
 
 
@@ -68,7 +64,8 @@ def pred_and_plot_image(
             f"the model tells {len(probabilities)} classes apart"
         )
     best = probabilities.argmax().item()
-    _, axes = plt.subplots()
+    # Where no window can show them, figures would only pile up: there the one before is drawn over.
+    _, axes = plt.subplots(num="prediction" if plt.get_backend().lower() == "agg" else None, clear=True)
     axes.imshow(image)
     axes.set_title(f"Pred: {class_names[best]} | Prob: {probabilities[best]:.3f}")
     axes.axis("off")
@@ -76,42 +73,57 @@ def pred_and_plot_image(
 
 def open_image(image: str | Path | Image.Image) -> Image.Image:
     """An upright RGB image from a path, a URL or a PIL image."""
-    if isinstance(image, str) and image.startswith(("http://", "https://")):
+    if isinstance(image, str) and image.lower().startswith(("http://", "https://")):
         return load_image(fetch(image))
     return load_image(image)
 
 
 def fetch(url: str) -> Image.Image:
-    """The image at a URL. Raises ConnectionError with the reason, or UnreadableImageError for what is no image."""
-    try:
-        answer = requests.get(url, timeout=TIMEOUT)
-        answer.raise_for_status()
-    except requests.RequestException as error:
-        raise ConnectionError(
-            f"{url} gave no image: {error}. Check the address, or save the image and pass its path"
-        ) from None
-    return load_image(io.BytesIO(answer.content), name=url)
+    """The image at a URL. Raises DownloadError with the reason, or UnreadableImageError for what is no image."""
+    with answer(url, TIMEOUT) as response, network_errors(url):
+        content = response.content
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "image")
+        path.write_bytes(content)
+        try:
+            return load_image(path)
+        except UnreadableImageError as error:
+            raise UnreadableImageError(str(error).replace(str(path), url)) from None
 
 
 def predict_all(
     model: nn.Module, dataloader: Iterable, device: torch.device | str | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Every image of a dataloader answered, in its order: probabilities (M, K) and labels (M,), on the CPU."""
+    """Every image of a dataloader answered, in its order: probabilities (M, K) and labels (M,), on the CPU.
+
+    The model keeps its mode. Raises ValueError where there is no batch, or where the model does not answer with (B, K).
+    """
+    check_batches(dataloader)
     device = get_device() if device is None else device
     probabilities, truth = [], []
-    training = model.training
-    model.to(device).eval()
-    with torch.inference_mode():
+    with evaluating(model, device):
         for images, labels in dataloader:
-            probabilities.append(model(images.to(device)).softmax(dim=1).cpu())
+            probabilities.append(check_logits(model(images.to(device)), len(images)).softmax(dim=1).cpu())
             truth.append(labels)
-    model.train(training)
     return torch.cat(probabilities), torch.cat(truth)
+
+
+@contextmanager
+def evaluating(model: nn.Module, device: torch.device | str) -> Iterator[None]:
+    """The model on `device`, in eval mode and without gradients; afterwards each layer is in the mode it had."""
+    modes = {module: module.training for module in model.modules()}
+    model.to(device).eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
 
 
 def confusion_matrix(labels: torch.Tensor, answers: torch.Tensor, num_classes: int) -> torch.Tensor:
     """How often each class (row) was answered as each class (column): (K, K) counts from labels and answers (M,)."""
-    return torch.bincount(labels * num_classes + answers, minlength=num_classes**2).reshape(num_classes, num_classes)
+    return F.one_hot(labels, num_classes).T @ F.one_hot(answers, num_classes)
 
 
 def accuracy_interval(correct: int, images: int, z: float = 1.96) -> tuple[float, float]:
@@ -121,9 +133,9 @@ def accuracy_interval(correct: int, images: int, z: float = 1.96) -> tuple[float
     """
     if not 0 <= correct <= images or images == 0:
         raise ValueError(
-            f"{correct} right of {images} images is no accuracy: expected 0 <= correct <= images, images > 0"
+            f"{correct} right of {images} images is no accuracy: 0 <= correct <= images and images > 0 were expected"
         )
     share = correct / images
     centre = (share + z**2 / (2 * images)) / (1 + z**2 / images)
     half = z / (1 + z**2 / images) * (share * (1 - share) / images + z**2 / (4 * images**2)) ** 0.5
-    return centre - half, centre + half
+    return max(centre - half, 0.0), min(centre + half, 1.0)  # rounding may lead just outside

@@ -9,6 +9,7 @@ Run it from the repository's root. It writes into --output:
 import argparse
 import json
 import math
+import sys
 import time
 from pathlib import Path
 
@@ -42,9 +43,12 @@ def main(arguments: list[str] | None = None) -> None:
         model.parameters(), lr=options.learning_rate, betas=(0.9, 0.999), weight_decay=options.weight_decay
     )
     start = time.perf_counter()
-    results = engine.train(
-        model, train_dataloader, test_dataloader, optimizer, nn.CrossEntropyLoss(), options.epochs, options.device
-    )
+    try:
+        results = engine.train(
+            model, train_dataloader, test_dataloader, optimizer, nn.CrossEntropyLoss(), options.epochs, options.device
+        )
+    except engine.NonFiniteLossError as error:
+        sys.exit(f"Training stopped and nothing was written: {error}")
     seconds = time.perf_counter() - start
     write(options, model, class_names, transform, kind, results)
     print(f"Accuracy on the {len(test_dataloader.dataset)} test images: {results['test_acc'][-1]:.1%}, {seconds:.0f} s")
@@ -66,17 +70,23 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--weight-decay", type=not_negative(float), default=0.03, help="of AdamW, decoupled (%(default)s)")
     add("--dropout", type=share, default=0.1, help="in all the places of Appendix B.1 (%(default)s)")
     add("--image-size", type=positive(int), default=224, help="side in pixels, a multiple of the patch (%(default)s)")
-    add("--seed", type=int, default=42, help="of weights, order and dropout (%(default)s)")
+    add("--seed", type=seed, default=42, help="of weights, order and dropout (%(default)s)")
     add("--workers", type=not_negative(int), help="processes that load images (what suits the machine)")
     add("--device", choices=utils.DEVICES, help="where to train (the best there is)")
     add("--output", type=Path, default=ROOT / "build" / "train", help="folder for what is written (build/train)")
     options = parser.parse_args(arguments)
+    options.device = options.device or utils.get_device()
     patch_size = VARIANTS[options.model]["patch_size"]
     if options.image_size % patch_size:
         parser.error(
             f"argument --image-size: {options.image_size} is no multiple of {options.model}'s patch, {patch_size}"
         )
-    options.device = options.device or utils.get_device()
+    if options.device not in utils.available_devices():
+        parser.error(f"argument --device: PyTorch finds no {options.device} here")
+    if options.data and not all((options.data / split).is_dir() for split in ("train", "test")):
+        parser.error(f"argument --data: {options.data} does not hold the folders train and test")
+    if any(path.is_file() for path in (options.output, *options.output.parents)):
+        parser.error(f"argument --output: {options.output} is no folder, or lies below a file")
     return options
 
 
@@ -86,7 +96,7 @@ def positive(kind: type):
     def convert(text: str):
         value = kind(text)
         if not 0 < value < math.inf:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+            raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
         return value
 
     convert.__name__ = f"positive {kind.__name__}"
@@ -99,7 +109,7 @@ def not_negative(kind: type):
     def convert(text: str):
         value = kind(text)
         if not 0 <= value < math.inf:
-            raise argparse.ArgumentTypeError(f"{text} is below 0")
+            raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
         return value
 
     convert.__name__ = kind.__name__
@@ -111,6 +121,14 @@ def share(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def seed(text: str) -> int:
+    """An argparse type: what set_seeds takes."""
+    value = int(text)
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {2**32 - 1}")
     return value
 
 

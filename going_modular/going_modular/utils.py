@@ -3,20 +3,26 @@
 import json
 import os
 import pickle
-import tempfile
-import zipfile
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
 from going_modular.going_modular import ROOT
 from going_modular.going_modular.data_setup import create_transform
 from going_modular.going_modular.vit import ViT
+from helper_functions import describe_file
 
 RESULTS = ROOT / "build" / "results.jsonl"
 CHECKPOINT_FORMAT = "vit-checkpoint-1"
 DEVICES = ("cuda", "mps", "cpu")
+
+
+def available_devices() -> list[str]:
+    """The devices that PyTorch finds on this machine now, the best first."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    return [name for name in DEVICES if there[name]]
 
 
 def get_device() -> str:
@@ -25,13 +31,12 @@ def get_device() -> str:
     FOODVISION_DEVICE (auto, cuda, mps or cpu) overrides. Raises ValueError for another value and RuntimeError where the
     device asked for is not there.
     """
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     wish = os.environ.get("FOODVISION_DEVICE", "auto") or "auto"
     if wish == "auto":
-        return next(name for name in DEVICES if there[name])
+        return available_devices()[0]
     if wish not in DEVICES:
         raise ValueError(f"FOODVISION_DEVICE is {wish!r}: use auto, {', '.join(DEVICES)}")
-    if not there[wish]:
+    if wish not in available_devices():
         raise RuntimeError(f"FOODVISION_DEVICE is {wish!r}, and PyTorch finds no such device here: use auto or cpu")
     return wish
 
@@ -55,17 +60,30 @@ def save_model(model: nn.Module, target_dir: str | Path, model_name: str) -> Non
 def save_checkpoint(model: nn.Module, path: str | Path, class_names: list[str], transform: dict | None = None) -> None:
     """Save what load_model needs to answer as this ViT does: weights, config, class names, how images are prepared.
 
-    transform holds the arguments of data_setup.create_transform. The file appears whole or not at all.
+    transform holds the arguments of data_setup.create_transform. The file appears whole or not at all. Raises TypeError
+    for what load_model would refuse: anything but tensors and plain values.
     """
     bare = unwrap(model)
-    checkpoint = {
-        "format": CHECKPOINT_FORMAT,
-        "state_dict": bare.state_dict(),
-        "config": dict(bare.config),
-        "class_names": list(class_names),
-        "transform": transform,
-    }
-    write_atomically(checkpoint, Path(path))
+    described = {"config": bare.config, "class_names": list(class_names), "transform": transform}
+    write_atomically({"format": CHECKPOINT_FORMAT, "state_dict": bare.state_dict(), **plain(described)}, Path(path))
+
+
+def plain(value: object) -> object:
+    """The value in Python's own types: torch.load takes back neither NumPy's numbers nor paths.
+
+    Raises TypeError for what has no such form.
+    """
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(item) for item in value)
+    if isinstance(value, Path):
+        return value.as_posix()
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"a checkpoint holds numbers, texts, lists and dicts, not a {type(value).__name__}: {value!r}")
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -80,15 +98,15 @@ def unwrap(model: nn.Module) -> nn.Module:
 def write_atomically(content: object, path: Path) -> None:
     """torch.save into a temporary file beside `path`, then rename: an older file stays whole until the new one is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -134,28 +152,19 @@ def read_weights(path: str | Path) -> dict:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {shown(path)}: save a model there first, or correct the path")
-    with path.open("rb") as file:
-        start = file.read(64).lstrip()
-    what = f"{shown(path)} ({path.stat().st_size:,} bytes)"
-    if not start:
-        raise ValueError(f"{what} is empty: save or download it again")
-    if start.startswith(b"<"):
-        raise ValueError(f"{what} is a web page, not weights: download the file itself")
-    if start.startswith(b"version https://git-lfs"):
-        raise ValueError(f"{what} is a Git LFS pointer, not weights: run 'git lfs pull', or download the file itself")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        if zipfile.is_zipfile(path):
+    except Exception as error:  # torch.load raises errors of many kinds
+        if isinstance(error, pickle.UnpicklingError) and path.read_bytes()[:1] in (b"P", b"\x80"):  # a zip, a pickle
             raise ValueError(
-                f"{what} holds Python objects besides tensors and plain values. Loading it could run code, so it is "
-                "refused: ask for its state_dict"
-            ) from error
-        raise ValueError(f"{what} is no file that torch.save writes: save or download it again") from error
-    except Exception as error:
-        raise ValueError(f"{what} is damaged or cut off: save or download it again") from error
+                f"{shown(path)} ({path.stat().st_size:,} bytes) holds Python objects besides tensors and plain values. "
+                "Loading it could run code, so it is refused: ask for its state_dict"
+            ) from None
+        raise ValueError(
+            f"{shown(path)} is not what torch.save writes, but {describe_file(path)}: save or download it again"
+        ) from None
     if not isinstance(content, dict):
-        raise ValueError(f"{what} holds a {type(content).__name__}, not a state_dict")
+        raise ValueError(f"{shown(path)} holds a {type(content).__name__}, not a state_dict")
     return content
 
 
