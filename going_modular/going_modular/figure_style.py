@@ -103,7 +103,7 @@ def readable_on(background: Sequence[float]) -> str:
 def to_array(values) -> np.ndarray:
     """A tensor on any device, with or without gradient, a list of them, or anything numpy takes, as a float array."""
     if isinstance(values, torch.Tensor):
-        values = values.detach().cpu().double().numpy()
+        values = values.detach().cpu().float().numpy()
     elif isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
         values = [to_array(value) for value in values]
     return np.asarray(values, dtype=float)

@@ -82,7 +82,7 @@ class Scene:
 
     def patch(self, cx: float, cy: float, scale: float, angle: float = 0.0, reach: float = 1.15) -> Patch:
         """Open a window around (cx, cy) that reaches `reach` times `scale` to every side."""
-        cx, cy, scale = float(cx), float(cy), float(scale)  # NumPy's own float64 numbers would widen every array
+        cx, cy, scale = float(cx), float(cy), float(scale)  # NumPy's own numbers would widen every array
         extent = scale * reach
         top, bottom = np.clip([self._row(cy + extent), self._row(cy - extent) + 2], 0, self.rows).astype(int)
         near = self.far / max(self.far + (cy - extent) * self.sin, 0.3)
