@@ -104,11 +104,14 @@ def plot_loss_curves(results: dict[str, list[float]]) -> None:
     name = "loss curves" if plt.get_backend().lower() == "agg" else None
     if name and plt.fignum_exists(name):
         plt.close(name)
-    _, all_axes = plt.subplots(1, 2, num=name, figsize=(12, 4.5), layout="constrained")
+    _, all_axes = plt.subplots(1, 2, num=name, figsize=(9, 3.8), layout="constrained")
     for axes, (key, title) in zip(all_axes, {"loss": "Loss", "acc": "Accuracy"}.items()):
         axes.plot(epochs, curves[f"train_{key}"], color="#0072B2", linestyle="-", marker="o", label="train")
         axes.plot(epochs, curves[f"test_{key}"], color="#D55E00", linestyle="--", marker="s", label="test")
-        axes.set(title=title, xlabel="Epoch", ylabel=title, xlim=(0.5, len(epochs) + 0.5))
+        axes.set_title(title, fontweight="bold")
+        axes.set(xlabel="Epoch", ylabel=title, xlim=(0.5, len(epochs) + 0.5))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(True, color="#E0E0E0")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.legend()
 

@@ -155,7 +155,9 @@ def read_weights(path: str | Path) -> dict:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch.load raises errors of many kinds
-        if isinstance(error, pickle.UnpicklingError) and path.read_bytes()[:1] in (b"P", b"\x80"):  # a zip, a pickle
+        with path.open("rb") as file:
+            first = file.read(1)
+        if isinstance(error, pickle.UnpicklingError) and first in (b"P", b"\x80"):  # a zip, a pickle
             raise ValueError(
                 f"{shown(path)} ({path.stat().st_size:,} bytes) holds Python objects besides tensors and plain values. "
                 "Loading it could run code, so it is refused: ask for its state_dict"
