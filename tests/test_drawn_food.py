@@ -11,7 +11,16 @@ import pytest
 from PIL import Image
 
 from going_modular.going_modular import drawn_food
-from going_modular.going_modular.drawn_food import CLASSES, COUNTS, FOODS, draw_food, draw_food_data, picture_seed
+from going_modular.going_modular.drawing.scene import Scene
+from going_modular.going_modular.drawn_food import (
+    CLASSES,
+    COUNTS,
+    FOODS,
+    PRETRAINING_FOODS,
+    draw_food,
+    draw_food_data,
+    picture_seed,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW = {"train": {"pizza": 2, "steak": 1}, "test": {"sushi": 1}}
@@ -33,6 +42,14 @@ def test_classes_are_sorted_and_can_be_drawn():
     assert all(set(split) == set(CLASSES) for split in COUNTS.values())
 
 
+def test_twelve_more_foods_are_for_pretraining_alone():
+    assert list(PRETRAINING_FOODS) == sorted(set(PRETRAINING_FOODS)) and len(PRETRAINING_FOODS) == 12
+    assert set(FOODS) == set(CLASSES) | set(PRETRAINING_FOODS)
+    assert not set(CLASSES) & set(PRETRAINING_FOODS)
+    names = "doughnut fried_egg burger pancakes cookie salad waffle ice_cream fries soup taco cake"
+    assert set(PRETRAINING_FOODS) == set(names.split())
+
+
 @pytest.mark.parametrize("name", sorted(FOODS))
 @pytest.mark.parametrize("size", [48, 101])
 def test_a_picture_is_square_rgb_and_shows_something(name, size):
@@ -45,6 +62,33 @@ def test_a_picture_is_square_rgb_and_shows_something(name, size):
 def test_the_seed_decides_every_pixel(name):
     assert digest(draw_food(name, seed=3, size=64)) == digest(draw_food(name, seed=3, size=64))
     assert digest(draw_food(name, seed=3, size=64)) != digest(draw_food(name, seed=4, size=64))
+
+
+@pytest.mark.parametrize("name", sorted(FOODS))
+def test_pictures_of_one_food_vary(name):
+    """No two are alike even without colour, and on the whole one says little of the next."""
+    grey = np.stack([np.asarray(draw_food(name, seed, size=32).convert("L"), float) for seed in range(24)])
+    grey -= grey.mean(axis=(1, 2), keepdims=True)
+    grey /= grey.std(axis=(1, 2), keepdims=True)
+    alike = np.einsum("axy,bxy->ab", grey, grey) / grey[0].size - np.eye(len(grey))
+    assert alike.max() < 0.9
+    assert abs(alike.mean()) < 0.2
+
+
+@pytest.mark.parametrize("name", sorted(FOODS))
+def test_a_food_fills_the_place_it_is_given(name):
+    """On an empty table: it covers much of its circle, reaches little beyond, and rises above the table."""
+    (cx, cy), radius, covers = (0.1, -0.1), 0.5, []
+    for seed in range(30):
+        scene = Scene(np.random.default_rng(seed), 64)
+        FOODS[name](scene, cx, cy, radius)
+        painted = (np.abs(scene.colour - 0.5) > 0.001).any(axis=0)
+        away = np.hypot(scene.x - cx, scene.y - cy) / radius
+        covers.append(painted[away < 1].mean())
+        assert np.percentile(away[painted], 95) < 1.6
+        assert np.isfinite(scene.colour).all() and np.isfinite(scene.height).all()
+        assert 0.02 < scene.height.max() / radius < 2
+    assert np.mean(covers) > 0.5 and min(covers) > 0.1
 
 
 def test_many_seeds_can_be_drawn():
@@ -89,6 +133,11 @@ def test_the_set_has_the_right_pictures(drawn):
                     assert (picture.format, picture.mode, picture.size) == ("JPEG", "RGB", (64, 64))
     assert sorted(folder.name for folder in drawn.iterdir()) == sorted(COUNTS)
     assert [folder.name for folder in drawn.parent.iterdir()] == [drawn.name]
+
+
+def test_a_set_of_pretraining_foods_can_be_drawn(tmp_path):
+    folder = draw_food_data(tmp_path / "food", {"train": dict.fromkeys(PRETRAINING_FOODS, 1)}, size=32)
+    assert sorted(food.name for food in (folder / "train").iterdir()) == list(PRETRAINING_FOODS)
 
 
 def test_no_picture_occurs_twice(drawn):

@@ -5,6 +5,9 @@ have. Everything is drawn from a seed with NumPy and Pillow: the same seed gives
 dishes, light, lens and place in the frame come from the same distributions for every food, so that only the food itself
 tells its name.
 
+`FOODS` knows fifteen foods: the three classes of the data set, and `PRETRAINING_FOODS`, twelve others that a model can
+learn to see from before it meets the three.
+
 A new food is one function `name(scene, cx, cy, radius)` in `drawing`, and one line in `FOODS`.
 """
 
@@ -18,15 +21,47 @@ import numpy as np
 from PIL import Image
 
 from going_modular.going_modular.drawing import sides, tableware
+from going_modular.going_modular.drawing.burger import burger
+from going_modular.going_modular.drawing.cake import cake
+from going_modular.going_modular.drawing.cookie import cookie
+from going_modular.going_modular.drawing.doughnut import doughnut
+from going_modular.going_modular.drawing.fried_egg import fried_egg
+from going_modular.going_modular.drawing.fries import fries
+from going_modular.going_modular.drawing.ice_cream import ice_cream
+from going_modular.going_modular.drawing.pancakes import pancakes
 from going_modular.going_modular.drawing.pizza import pizza
+from going_modular.going_modular.drawing.salad import salad
 from going_modular.going_modular.drawing.scene import Scene
+from going_modular.going_modular.drawing.soup import soup
 from going_modular.going_modular.drawing.steak import steak
 from going_modular.going_modular.drawing.sushi import sushi
+from going_modular.going_modular.drawing.taco import taco
+from going_modular.going_modular.drawing.waffle import waffle
 from going_modular.going_modular.progress import Progress
 
 CLASSES = ("pizza", "steak", "sushi")
 COUNTS = {"train": {"pizza": 78, "steak": 75, "sushi": 72}, "test": {"pizza": 25, "steak": 19, "sushi": 31}}
-FOODS: dict[str, Callable[[Scene, float, float, float], None]] = {"pizza": pizza, "steak": steak, "sushi": sushi}
+PRETRAINING_FOODS = (
+    "burger", "cake", "cookie", "doughnut", "fried_egg", "fries", "ice_cream", "pancakes", "salad", "soup", "taco",
+    "waffle",
+)  # fmt: skip
+FOODS: dict[str, Callable[[Scene, float, float, float], None]] = {
+    "pizza": pizza,
+    "steak": steak,
+    "sushi": sushi,
+    "burger": burger,
+    "cake": cake,
+    "cookie": cookie,
+    "doughnut": doughnut,
+    "fried_egg": fried_egg,
+    "fries": fries,
+    "ice_cream": ice_cream,
+    "pancakes": pancakes,
+    "salad": salad,
+    "soup": soup,
+    "taco": taco,
+    "waffle": waffle,
+}
 
 
 def draw_food(name: str, seed: int, size: int = 256) -> Image.Image:

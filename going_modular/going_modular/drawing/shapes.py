@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
@@ -151,3 +152,33 @@ def scatter(rng: np.random.Generator, count: int, spacing: float, radius: float 
             kept.append(number)
             free &= ~close[number]
     return places[kept]
+
+
+def layout(rng: np.random.Generator, radius: float, counts: Sequence[int]) -> list[tuple[float, float, float]]:
+    """Lay out one of `counts` pieces in rows that together reach `radius`: (x, y, size) of each, the far ones first."""
+    count = pick(rng, counts)
+    if count == 1:
+        return [(0.0, 0.0, radius)]
+    across = math.ceil(math.sqrt(count))
+    rows = math.ceil(count / across)
+    turn, squeeze, messy = rng.uniform(0, 6.28), rng.uniform(0.86, 1.02), pick(rng, [0.03, 0.14])
+    size = radius / across * rng.uniform(0.95, 1.12)
+    places = []
+    for number in range(count):
+        row, column = divmod(number, across)
+        in_row = min(across, count - row * across)
+        u = ((column - (in_row - 1) / 2) * 2 * squeeze + rng.normal(0, messy)) * size
+        v = ((row - (rows - 1) / 2) * 1.9 * squeeze + rng.normal(0, messy)) * size
+        places.append((u * math.cos(turn) - v * math.sin(turn), u * math.sin(turn) + v * math.cos(turn), size))
+    return sorted(places, key=lambda place: -place[1])
+
+
+def bite(rng: np.random.Generator, x: np.ndarray, y: np.ndarray, share: float) -> np.ndarray:
+    """Distance to what is left after a bite from the edge of a disc, or (with chance 1 - `share`) no bite."""
+    if rng.random() > share:
+        return np.full_like(x, -9)
+    middle, left = rng.uniform(0, 6.28), np.full_like(x, -9)
+    for shift in (-0.34, 0.0, 0.34):
+        angle = middle + shift
+        left = np.maximum(left, 0.3 - disc(x - 0.95 * math.cos(angle), y - 0.95 * math.sin(angle), 0.0))
+    return left
