@@ -1,4 +1,4 @@
-# make lab | run | test | test-all | notebooks | address | clean      (make VENV=/path test uses another environment)
+# make lab | run | test | test-all | notebooks | figures | address | clean      (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
 VENV ?= .venv
@@ -9,10 +9,10 @@ READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cks
 # What gives the same everywhere: drawn pictures, offline weights, the CPU.
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 
-.PHONY: lab run test test-all units nbval photos lint notebooks address clean
+.PHONY: lab run test test-all units nbval photos lint notebooks figures address clean
 
 lab: $(READY)
-	$(BIN)/jupyter lab --notebook-dir=. notebooks/01_get_data.ipynb
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
 
 run: $(READY)
 	$(BIN)/python tools/run_notebooks.py
@@ -39,6 +39,9 @@ lint: $(READY)
 
 notebooks: $(READY)
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place
+
+figures: $(READY)
+	$(BIN)/python tools/make_animation.py
 
 address: $(READY)
 	$(BIN)/python tools/address.py $(REPO)
