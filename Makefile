@@ -42,6 +42,7 @@ notebooks: $(READY)
 
 figures: $(READY)
 	$(BIN)/python tools/make_animation.py
+	$(BIN)/python tools/make_equation_animation.py
 
 address: $(READY)
 	$(BIN)/python tools/address.py $(REPO)

@@ -1,19 +1,14 @@
 """The drawings of Equation 1 pass what every figure must pass, and show the numbers that they say they show."""
 
-import importlib
 import itertools
-import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
-from PIL import Image, ImageSequence
 from test_figures import Rendered, draw, random
 
 from going_modular.going_modular import embedding_figures as embedding
-from going_modular.going_modular.vit import PatchEmbedding
 
 IMAGE = random(3, 48, 48, low=-1)
 MAPS = {"patches": random(4, 4, low=-1), "drowned": 5 * random(4, 4, low=-1), "kept": random(4, 4, low=-1)}
@@ -129,48 +124,3 @@ def test_named_maps_share_the_first_ones_scale():
     most = float(MAPS["patches"].detach().abs().max())
     assert [image.get_clim() for image in drawn] == [pytest.approx((-most, most))] * 3
     assert [axes.get_title() for axes in figure.axes[:3]] == list(MAPS)
-
-
-# The animation
-
-
-@pytest.fixture
-def animation(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    yield importlib.import_module("make_animation")
-    sys.modules.pop("make_animation", None)
-
-
-def test_the_animation_shows_what_patch_embedding_computes(animation):
-    values = animation.embed_pizza()
-    torch.manual_seed(42)
-    pixels = torch.tensor(animation.draw_pizza(224)).permute(2, 0, 1).float() * 2 - 1
-    maps = PatchEmbedding(patch_size=32).patcher(pixels)
-    np.testing.assert_allclose(values, maps[:6].flatten(1).detach(), atol=1e-5)
-    end = animation.SEQUENCE
-    assert (np.diff(end[0, :, 1]) > 0).all() and (np.diff(end[:, 0, 0]) > 0).all()  # patches downwards
-
-
-def test_the_words_of_the_animation_stand_free(animation):
-    values, contents = animation.embed_pizza(), [content for _, content in animation.frames()]
-    for content in contents[:: len(contents) // 8] + contents[-2:]:
-        assert_stands_free(Rendered(lambda content=content: animation.draw_frame(values, **content)))
-
-
-def test_the_committed_animation_is_small_and_has_every_frame(animation):
-    waits = [wait for wait, _ in animation.frames()]
-    with Image.open(animation.TARGET) as picture:
-        assert picture.size == (animation.WIDTH, animation.HEIGHT) and picture.n_frames == len(waits)
-        assert [frame.info["duration"] for frame in ImageSequence.Iterator(picture)] == waits
-        assert picture.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
-    assert animation.TARGET.stat().st_size < 600_000
-
-
-def test_the_animation_can_be_made_anew(animation, monkeypatch, tmp_path, capsys):
-    every = list(animation.frames())
-    monkeypatch.setattr(animation, "frames", lambda: [every[0], every[30], every[-1]])
-    monkeypatch.setattr(sys, "argv", ["make_animation.py", str(tmp_path / "new" / "short.gif")])
-    animation.main()
-    with Image.open(tmp_path / "new" / "short.gif") as picture:
-        assert picture.n_frames == 3
-    assert "short.gif: 3 frames" in capsys.readouterr().out

@@ -162,13 +162,33 @@ def put_frame(pen: Pen, x: float, y: float, width: float, height: float) -> None
     pen.axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=COLOURS["ink"], linewidth=1.8, zorder=6))
 
 
-def rendered(values: np.ndarray, content: dict) -> Image.Image:
-    """One frame as a picture."""
-    draw_frame(values, **content)
+def as_picture() -> Image.Image:
+    """The figure just drawn, as a picture; the figure is closed."""
     buffer = io.BytesIO()
     plt.savefig(buffer, dpi=DPI, format="png")
     plt.close()
     return Image.open(buffer).convert("RGB")
+
+
+def save_gif(pictures: list[Image.Image], waits: list[int], target: Path) -> None:
+    """Write an endless GIF; waits holds each frame's milliseconds.
+
+    All frames share one palette, so that no colour flickers. What is nearly white in it becomes white: the ground.
+    """
+    width, height = pictures[0].size
+    sheet = Image.new("RGB", (width, 2 * height))
+    sheet.paste(pictures[len(pictures) // 3], (0, 0))
+    sheet.paste(pictures[-1], (0, height))
+    colours = sheet.quantize(COLOUR_COUNT, method=Image.Quantize.MEDIANCUT).getpalette()[: 3 * COLOUR_COUNT]
+    for start in range(0, len(colours), 3):
+        if min(colours[start : start + 3]) > 246:
+            colours[start : start + 3] = 255, 255, 255
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colours)
+    first, *others = (picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    first.save(target, save_all=True, append_images=others, duration=list(waits), loop=0, optimize=True, disposal=1)
+    print(f"{target.name}: {len(pictures)} frames, {target.stat().st_size / 1000:.0f} kB")
 
 
 def main() -> None:
@@ -176,24 +196,12 @@ def main() -> None:
         sys.exit(__doc__)
     target = Path(sys.argv[1]) if len(sys.argv) == 2 else TARGET
     values = embed_pizza()
-    waits, contents = zip(*frames())
-    pictures = [rendered(values, content) for content in contents]
-    # One palette for all frames, so that no colour flickers. What is nearly white in it becomes white: the ground.
-    sheet = Image.new("RGB", (WIDTH, 2 * HEIGHT))
-    sheet.paste(pictures[len(pictures) // 3], (0, 0))
-    sheet.paste(pictures[-1], (0, HEIGHT))
-    colours = sheet.quantize(COLOUR_COUNT, method=Image.Quantize.MEDIANCUT).getpalette()[: 3 * COLOUR_COUNT]
-    for start in range(0, len(colours), 3):
-        if min(colours[start : start + 3]) > 246:
-            colours[start : start + 3] = 255, 255, 255
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(colours)
-    pictures = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    pictures[0].save(
-        target, save_all=True, append_images=pictures[1:], duration=list(waits), loop=0, optimize=True, disposal=1
-    )
-    print(f"{target.name}: {len(pictures)} frames, {target.stat().st_size / 1000:.0f} kB")
+    waits, pictures = [], []
+    for wait, content in frames():
+        draw_frame(values, **content)
+        waits.append(wait)
+        pictures.append(as_picture())
+    save_gif(pictures, waits, target)
 
 
 if __name__ == "__main__":
