@@ -160,7 +160,7 @@ def log(work: Path, **line) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pictures", type=int, default=2000, help="drawings of each food at 160 pixels (%(default)s)")
-    parser.add_argument("--images", type=int, default=360_000, help="augmented images to train on (%(default)s)")
+    parser.add_argument("--images", type=int, default=240_000, help="augmented images to train on (%(default)s)")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "pretrain", help="what is kept between runs")
     parser.add_argument("--output", type=Path, default=OFFLINE, help="where the checkpoint goes")
     options = parser.parse_args()
