@@ -1,4 +1,4 @@
-# make lab | run | test | test-all | notebooks | figures | address | clean      (make VENV=/path test uses another environment)
+# make lab | run | test | test-all | notebooks | figures | pretrain | address | clean      (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
 VENV ?= .venv
@@ -9,7 +9,7 @@ READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cks
 # What gives the same everywhere: drawn pictures, offline weights, the CPU.
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 
-.PHONY: lab run test test-all units nbval photos lint notebooks figures address clean
+.PHONY: lab run test test-all units nbval photos lint notebooks figures pretrain address clean
 
 lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
@@ -43,6 +43,10 @@ notebooks: $(READY)
 figures: $(READY)
 	$(BIN)/python tools/make_animation.py
 	$(BIN)/python tools/make_equation_animation.py
+
+# The offline checkpoint, from drawings; broken off, it goes on where it was.
+pretrain: $(READY)
+	$(BIN)/python tools/pretrain.py
 
 address: $(READY)
 	$(BIN)/python tools/address.py $(REPO)
