@@ -104,7 +104,7 @@ def plot_loss_curves(results: dict[str, list[float]]) -> None:
     name = "loss curves" if plt.get_backend().lower() == "agg" else None
     if name and plt.fignum_exists(name):
         plt.close(name)
-    _, all_axes = plt.subplots(1, 2, num=name, figsize=(9, 3.8), layout="constrained")
+    _, all_axes = plt.subplots(1, 2, num=name, figsize=(7, 3.4), layout="constrained")
     for axes, (key, title) in zip(all_axes, {"loss": "Loss", "acc": "Accuracy"}.items()):
         axes.plot(epochs, curves[f"train_{key}"], color="#0072B2", linestyle="-", marker="o", label="train")
         axes.plot(epochs, curves[f"test_{key}"], color="#D55E00", linestyle="--", marker="s", label="test")

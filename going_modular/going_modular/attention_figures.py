@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from going_modular.going_modular.figure_style import COLOURS, SIZES, dark, finite_array, soft, styled, to_picture
+from going_modular.going_modular.figure_style import COLOURS, SIZES, WIDTH, dark, finite_array, soft, styled, to_picture
 from going_modular.going_modular.figures import (
     AMOUNTS,
     HATCHES,
@@ -22,6 +22,7 @@ from going_modular.going_modular.figures import (
     new_figure,
     new_grid,
     put_heat,
+    put_legend_below,
     put_picture,
     style_ticks,
 )
@@ -92,7 +93,7 @@ def plot_softmax_rows(rows: Mapping[int, tuple], title: str = "Softmax rows") ->
         if len(pairs[size]) != 2:
             raise ValueError(f"rows[{size}] must be two rows, without and with the scale, not {len(pairs[size])}")
     panels = [(size, number) for number in range(2) for size in pairs]
-    _, grid = new_grid(len(panels), len(pairs), 0.72, title)
+    _, grid = new_grid(len(panels), len(pairs), 0.8, title)
     for axes, (size, number) in zip(grid, panels, strict=True):
         row, colour = pairs[size][number], ("vermillion", "blue")[number]
         axes.bar(range(row.size), row, color=soft(colour, 0.6), edgecolor=dark(colour), hatch=HATCHES[1 - number])
@@ -100,7 +101,7 @@ def plot_softmax_rows(rows: Mapping[int, tuple], title: str = "Softmax rows") ->
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(ylim=(0, 1.18), xlabel="key" if number else "", yticks=(0, 0.5, 1))
         axes.set_ylabel(("no scale", "scaled")[number] if size == next(iter(pairs)) else "")
-        axes.set_title(f"$D_h$ = {size}, largest {row.max():.2f}", fontsize=SIZES["text"], fontweight="normal")
+        axes.set_title(f"$D_h$ = {size}\nlargest {row.max():.2f}", fontsize=SIZES["text"], fontweight="normal")
 
 
 @styled
@@ -172,7 +173,7 @@ def plot_block_parameters(
     if not counts or not all(sum(parts.values()) > 0 for parts in counts.values()):
         raise ValueError(f"counts must be {{variant: {{part: parameters}}}} with some parameters, not {dict(counts)!r}")
     names = list(dict.fromkeys(name for parts in counts.values() for name in parts))
-    _, axes = new_figure(800, 150 + 46 * len(counts))
+    _, axes = new_figure(WIDTH, 180 + 46 * len(counts))
     starts = np.zeros(len(counts))
     totals = [sum(parts.values()) for parts in counts.values()]
     labels = [f"{variant}\n{total / 1e6:.2f} M" for variant, total in zip(counts, totals, strict=True)]
@@ -189,4 +190,4 @@ def plot_block_parameters(
     axes.set_yticks(range(len(counts)), labels=labels)
     axes.invert_yaxis()
     axes.set(title=title, xlabel="share of the block's parameters (%)", xlim=(0, 100))
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    put_legend_below(axes)

@@ -14,6 +14,7 @@ from going_modular.going_modular.figure_style import (
     COLOURS,
     DPI,
     SIZES,
+    WIDTH,
     finite_array,
     styled,
     to_array,
@@ -65,8 +66,8 @@ def show_flattened_patch(image, patch_size: int, row: int, column: int) -> None:
     top, left = row * patch_size, column * patch_size
     values = pixels[:, top : top + patch_size, left : left + patch_size].reshape(3, -1)
 
-    figure = plt.figure(figsize=(800 / DPI, 600 / DPI), layout="constrained")
-    figure.suptitle(f"Patch (row {row}, column {column}), flattened: P²C = {values.size} numbers")
+    figure = plt.figure(figsize=(WIDTH / DPI, 520 / DPI), layout="constrained")
+    figure.suptitle(f"Patch (row {row}, column {column}): P²C = {values.size} numbers")
     grid = figure.add_gridspec(2, 2, height_ratios=(3, 2))
     whole, patch, line = (figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, slice(None))))
     put_picture(whole, picture, "image, the patch framed")
@@ -100,7 +101,7 @@ def show_position_numbers(image, patch_size: int) -> None:
     if max(down, across) > 16:
         raise ValueError(f"{down} x {across} patches leave no room for their numbers: at most 16 in a row or column")
     height, width = picture.shape[:2]
-    side = 640 / max(down, across)
+    side = (WIDTH - 90) / max(down, across)
     figure, axes = new_figure(max(side * across + 90, 420), side * down + 110)
     averages = picture.reshape(down, patch_size, across, patch_size, 3).mean(axis=(1, 3))
     axes.imshow(0.4 * averages + 0.6, extent=(-0.5, width - 0.5, height - 0.5, -0.5))
@@ -133,7 +134,7 @@ def show_first_numbers(sequence, tokens: int, dimensions: int, title: str) -> No
         if not 1 <= number <= count:
             raise ValueError(f"{name} must lie between 1 and {count}, what the sequence has, not {number}")
     part = values[:tokens, :dimensions]
-    figure, axes = new_figure(800, min(460, 190 + 24 * tokens))
+    figure, axes = new_figure(WIDTH, min(460, 190 + 24 * tokens))
     drawn = axes.imshow(part, cmap=SIGNED, norm=centred(part), aspect="auto", interpolation="nearest")
     labels = (
         f"{name} ({f'the first {shown} of {count}' if shown < count else f'all {count}'})"

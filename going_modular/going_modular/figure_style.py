@@ -26,6 +26,7 @@ COLOURS = {
 }
 SIZES = {"title": 15, "label": 13, "text": 12, "small": 11}  # points; 11 points are 15 pixels at 100 dpi
 DPI = 100
+WIDTH = 640  # pixels of a chart: where a narrow window shrinks it, 11 points can still be read
 STYLE = {
     "figure.dpi": DPI,
     "figure.facecolor": "white",

@@ -5,7 +5,7 @@ How to add a figure:
        learner's own settings, and the backend that shows figures, are left as they were.
     2. Check the input first. A bad one is a ValueError that says what came and what was expected, and leaves no empty
        figure behind.
-    3. Make a new figure with new_figure or new_grid, whose size is given in pixels: 800 is the width of a notebook.
+    3. Make a new figure with new_figure or new_grid, whose size is given in pixels: WIDTH, and never more than 800.
        Give it a title, and labels to the axes that mean something. Take colours from COLOURS and sizes from SIZES.
     4. Let nothing hang on colour alone: add a number, a marker, a dash, a hatch or a thicker edge.
     5. Return None and don't call plt.show(): a notebook shows what is open at the end of a cell. In a script, call
@@ -32,6 +32,7 @@ from going_modular.going_modular.figure_style import (
     DPI,
     SIZES,
     STYLE,
+    WIDTH,
     dark,
     finite_array,
     readable_on,
@@ -109,7 +110,7 @@ def new_grid(
     columns = min(count, columns)
     rows = math.ceil(count / columns)
     bar = 120 if with_bar else 0
-    width = min(800, 300 * columns + bar)
+    width = min(WIDTH, 300 * columns + bar)
     cell_height = (width - bar) / columns * cell_aspect + 30
     figure, axes = plt.subplots(
         rows,
@@ -122,6 +123,16 @@ def new_grid(
         unused.remove()
     figure.suptitle(title)
     return figure, list(axes.flat[:count])
+
+
+def columns_for(count: int) -> int:
+    """How many of count small maps stand beside each other: few enough for a name above each."""
+    return 3 if count <= 6 else 4
+
+
+def put_legend_below(axes: Axes) -> None:
+    """The legend in one row under the chart, where it takes no width from the bars."""
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(axes.containers))
 
 
 def put_picture(axes: Axes, picture: np.ndarray, title: str | None = None) -> AxesImage:
@@ -190,8 +201,7 @@ def show_patches(image, patch_size: int, rows: int | None = None) -> None:
         for column in range(across):
             patch = picture[row * patch_size :, column * patch_size :][:patch_size, :patch_size]
             sheet[row * step :, column * step :][:patch_size, :patch_size] = patch
-    figure_width = 800 if rows else 640
-    _, axes = new_figure(figure_width, (figure_width - 60) * sheet.shape[0] / sheet.shape[1] + 110)
+    _, axes = new_figure(WIDTH, (WIDTH - 60) * sheet.shape[0] / sheet.shape[1] + 110)
     axes.imshow(sheet)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -218,7 +228,8 @@ def show_feature_maps(maps, channels: Sequence[int], title: str = "Feature maps 
     if wrong or not len(channels):
         raise ValueError(f"channels must be some of 0 to {len(maps) - 1}, not {wrong or 'an empty list'}")
     chosen = maps[list(channels)]
-    figure, grid = new_grid(len(channels), 5, maps.shape[1] / maps.shape[2], title, with_bar=True)
+    count, aspect = len(channels), maps.shape[1] / maps.shape[2]
+    figure, grid = new_grid(count, columns_for(count), aspect, title, with_bar=True)
     for axes, channel, values in zip(grid, channels, chosen, strict=True):
         drawn = put_picture(axes, values, f"channel {channel}")
         drawn.set(cmap=SIGNED, norm=centred(chosen))
@@ -244,7 +255,7 @@ def show_sequence(sequence, title: str) -> None:
     """Show a sequence of embeddings (N, D) as a heat map: a row a token, a column a dimension; white is 0."""
     values = finite_array(sequence, "(N, D)", "sequence")
     tokens, dimensions = values.shape
-    figure, axes = new_figure(800, min(460, 190 + 24 * tokens))
+    figure, axes = new_figure(WIDTH, min(460, 190 + 24 * tokens))
     drawn = axes.imshow(values, cmap=SIGNED, norm=centred(values), aspect="auto", interpolation="nearest")
     axes.set(title=title, xlabel=f"dimension (D = {dimensions})", ylabel=f"token ({tokens} in all)")
     for axis in (axes.xaxis, axes.yaxis):
@@ -304,7 +315,7 @@ def draw_matrix(
     signed = values.min() < 0
     norm = centred(values) if signed else colors.Normalize(0, float(values.max()) or 1.0)
     side = min(110, 520 / max(rows, columns))
-    figure, axes = new_figure(min(800, side * columns + 300), side * rows + 150)
+    figure, axes = new_figure(min(WIDTH, side * columns + 300), side * rows + 150)
     drawn = axes.imshow(values, cmap=SIGNED if signed else AMOUNTS, norm=norm)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -317,6 +328,11 @@ def draw_matrix(
     if max(rows, columns) > MOST_NUMBERS:
         add_colour_bar(figure, drawn, axes, "value")
         return
+    # Lines between the cells: a white 0 on a white page would have no edges.
+    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color=COLOURS["grey"], linewidth=0.8, clip_on=False)
+    axes.tick_params(which="minor", length=0)
     size = SIZES["label"] if max(rows, columns) <= 8 else SIZES["small"]
     for (row, column), value in np.ndenumerate(values):
         colour = readable_on(drawn.cmap(norm(value)))
@@ -354,7 +370,8 @@ def show_attention_heads(image, attention, title: str = "Where the class token l
         raise ValueError(f"attention must have the shape (k, N) or (k, h, w), k heads, not {attention.shape}")
     heads = [attention_grid(head) for head in attention]
     norm = colors.Normalize(0, max(float(head.max()) for head in heads) or 1.0)
-    figure, grid = new_grid(len(heads) + 1, 5, picture.shape[0] / picture.shape[1], title, with_bar=True)
+    count, aspect = len(heads) + 1, picture.shape[0] / picture.shape[1]
+    figure, grid = new_grid(count, columns_for(count), aspect, title, with_bar=True)
     put_picture(grid[0], picture, "image")
     for number, (axes, head) in enumerate(zip(grid[1:], heads, strict=True)):
         drawn = put_heat(axes, picture, head, norm, f"head {number}")
@@ -395,7 +412,7 @@ def plot_class_counts(counts: Mapping[str, Mapping[str, int]], title: str = "Ima
     if not counts or not all(counts.values()):
         raise ValueError(f"counts must be {{split: {{class: number}}}} with a class at least, not {dict(counts)!r}")
     classes = list(dict.fromkeys(name for split in counts.values() for name in split))
-    _, axes = new_figure(800, 400)
+    _, axes = new_figure(WIDTH, 380)
     width = 0.8 / len(counts)
     for place, (split, numbers) in enumerate(counts.items()):
         colour = LINE_COLOURS[place % len(LINE_COLOURS)]
@@ -413,7 +430,7 @@ def plot_class_counts(counts: Mapping[str, Mapping[str, int]], title: str = "Ima
     axes.set_xticks(range(len(classes)), labels=classes, fontsize=SIZES["label"])
     axes.set(title=title, ylabel="number of images")
     axes.margins(y=0.15)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title="split", title_fontsize=SIZES["small"])
+    put_legend_below(axes)
 
 
 @styled
@@ -444,7 +461,7 @@ def plot_lines(
             if scale == "log" and (values <= 0).any():
                 raise ValueError(f"line {name!r}: a log scale can't show {axis} = {values.min():.3g}; use 'linear'")
         lines[name] = x, y
-    _, axes = new_figure(800, 440)
+    _, axes = new_figure(WIDTH, 420)
     for place, (name, (x, y)) in enumerate(lines.items()):
         axes.plot(
             x,

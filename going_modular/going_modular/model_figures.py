@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from going_modular.going_modular.figure_style import COLOURS, SIZES, dark, soft, styled
+from going_modular.going_modular.figure_style import COLOURS, SIZES, WIDTH, dark, soft, styled
 from going_modular.going_modular.figures import HATCHES, LINE_COLOURS, new_figure
 from going_modular.going_modular.vit_map import LINE_SPACING, Pen
 
@@ -81,7 +81,8 @@ def plot_amounts(amounts: Mapping[str, float], xlabel: str, title: str, number_f
         raise ValueError("there is no bar to draw: amounts is empty")
     if not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise ValueError(f"amounts must be finite numbers from 0 up, not all of them 0: {dict(amounts)!r}")
-    _, axes = new_figure(800, 120 + 38 * len(values))
+    figure, axes = new_figure(WIDTH, 120 + 38 * len(values))
+    figure.suptitle(title)  # over the names too, which leave the bars little width
     for place, value in enumerate(values):
         colour = LINE_COLOURS[place % len(LINE_COLOURS)]
         axes.barh(
@@ -96,5 +97,5 @@ def plot_amounts(amounts: Mapping[str, float], xlabel: str, title: str, number_f
         words = f" {value:{number_format}}  ({value / values.sum():.1%})"
         axes.text(value, place, words, va="center", fontsize=SIZES["text"], color=COLOURS["ink"])
     axes.set_yticks(range(len(values)), labels=list(amounts), fontsize=SIZES["text"])
-    axes.set(title=title, xlabel=xlabel, xlim=(0, values.max() * 1.4))
+    axes.set(xlabel=xlabel, xlim=(0, values.max() * 1.6))
     axes.invert_yaxis()

@@ -5,8 +5,8 @@ They are drawn with the map's Pen, on a canvas in pixels. How to add a figure: s
 
 from collections.abc import Mapping
 
-from going_modular.going_modular.figure_style import COLOURS, SIZES, dark, soft, styled
-from going_modular.going_modular.figures import HATCHES, new_figure
+from going_modular.going_modular.figure_style import COLOURS, SIZES, WIDTH, dark, soft, styled
+from going_modular.going_modular.figures import HATCHES, new_figure, put_legend_below
 from going_modular.going_modular.vit_map import LINE_SPACING, Pen
 
 __all__ = ["draw_building", "draw_paper_sources", "draw_pipeline", "draw_replication", "plot_shares"]
@@ -163,15 +163,15 @@ def draw_pipeline(equation: int | None = None) -> None:
         pen.region(owner, x, 76, width, 98, colour)
         pen.badge(owner, x + width / 2, 76, owner)
     pen.line(ALWAYS, (66, 134), (728, 134))
-    pen.line(ALWAYS, (612, 134), (612, 190), (408, 190), (408, 138))  # from the end of a block to its beginning
+    pen.line(ALWAYS, (608, 134), (608, 190), (376, 190), (376, 138))  # from the end of a block to its beginning
     for owner, x, width, colour, *lines in PIPELINE_BOXES:
         pen.box(owner, x, 104, width, 60, colour, *lines)
     for x, y, words in PIPELINE_STATES:
         pen.text(ALWAYS, x, y, words, size="label")
     for x, words in (
         (56, "(3, 224, 224)"),
-        (356, "(197, 768)"),
-        (510, r"$L = 12$ times"),
+        (316, "(197, 768)"),
+        (492, r"$L = 12$ times"),
         (664, "(197, 768)"),
         (761, "(3)"),
     ):
@@ -179,26 +179,26 @@ def draw_pipeline(equation: int | None = None) -> None:
 
 
 PIPELINE_REGIONS = (  # owner, x, width, colour
-    ("(1)", 90, 294, "blue"),
-    ("(2)", 422, 84, "green"),
-    ("(3)", 520, 84, "blue"),
-    ("(4)", 640, 68, "orange"),
+    ("(1)", 82, 266, "blue"),
+    ("(2)", 396, 80, "green"),
+    ("(3)", 516, 80, "blue"),
+    ("(4)", 646, 64, "orange"),
 )
 PIPELINE_BOXES = (  # owner, x, width, colour, what stands in the box
     ("ends", 8, 62, "yellow", "image", r"$\mathbf{x}$"),
-    ("(1)", 98, 102, "sky", "patch", "embedding"),
-    ("(1)", 212, 72, "vermillion", "class", "token"),
-    ("(1)", 296, 80, "purple", "plus", "position"),
-    ("(2)", 430, 68, "green", "LN", "MSA", "+"),
-    ("(3)", 528, 68, "blue", "LN", "MLP", "+"),
-    ("(4)", 650, 48, "orange", "LN"),
+    ("(1)", 88, 98, "sky", "patch", "embedding"),
+    ("(1)", 194, 62, "vermillion", "class", "token"),
+    ("(1)", 264, 78, "purple", "plus", "position"),
+    ("(2)", 404, 64, "green", "LN", "MSA", "+"),
+    ("(3)", 524, 64, "blue", "LN", "MLP", "+"),
+    ("(4)", 654, 48, "orange", "LN"),
     ("ends", 730, 62, "yellow", "linear", "head"),
 )
 PIPELINE_STATES = (  # x, y, what flows there
-    (396, 116, r"$\mathbf{z}_0$"),
-    (512, 50, r"$\mathbf{z}_\ell^{\prime}$"),
+    (363, 116, r"$\mathbf{z}_0$"),
+    (495, 116, r"$\mathbf{z}_\ell^{\prime}$"),
     (627, 116, r"$\mathbf{z}_L$"),
-    (718, 116, r"$\mathbf{y}$"),
+    (720, 116, r"$\mathbf{y}$"),
 )
 
 
@@ -219,7 +219,7 @@ def plot_shares(shares: Mapping[str, Mapping[str, float]], title: str, xlabel: s
             )
         if min(amounts.values(), default=0) < 0 or sum(amounts.values()) <= 0:
             raise ValueError(f"bar {name!r}: amounts must be 0 or more and not all 0, not {list(amounts.values())}")
-    _, axes = new_figure(800, 150 + 44 * len(shares))
+    _, axes = new_figure(WIDTH, 180 + 44 * len(shares))
     starts = [0.0] * len(shares)
     for place, (part, colour) in enumerate(zip(parts, ("sky", "green", "blue", "orange", "grey", "purple"))):
         widths = [100 * amounts[part] / sum(amounts.values()) for amounts in shares.values()]
@@ -248,4 +248,4 @@ def plot_shares(shares: Mapping[str, Mapping[str, float]], title: str, xlabel: s
     axes.set_yticks(range(len(shares)), labels=list(shares))
     axes.invert_yaxis()
     axes.set(title=title, xlabel=xlabel, xlim=(0, 100))
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    put_legend_below(axes)

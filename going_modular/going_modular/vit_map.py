@@ -194,7 +194,7 @@ class Pen:
 # The map
 
 MAP_HEIGHT = 960
-FIRST_SLOT, SLOT_STEP, SLOT = 184, 63, 46  # the tokens' columns: slot 0 for the class token, 1 to 9 for the patches
+FIRST_SLOT, SLOT_STEP, SLOT = 188, 63, 46  # the tokens' columns: slot 0 for the class token, 1 to 9 for the patches
 STACK_X = 188  # the middle of the encoder's stack
 
 
