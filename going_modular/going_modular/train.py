@@ -66,7 +66,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--data", type=Path, help="a folder with train/ and test/, a folder a class in each (the food data)")
     add("--epochs", type=positive(int), default=10, help="passes over the training images (%(default)s)")
     add("--batch-size", type=positive(int), default=32, help="images an update (%(default)s)")
-    add("--learning-rate", type=positive(float), default=1e-3, help="of AdamW, constant (%(default)s)")
+    add("--learning-rate", type=positive(float), default=3e-4, help="of AdamW, constant (%(default)s)")
     add("--weight-decay", type=not_negative(float), default=0.03, help="of AdamW, decoupled (%(default)s)")
     add("--dropout", type=share, default=0.1, help="in all the places of Appendix B.1 (%(default)s)")
     add("--image-size", type=positive(int), default=224, help="side in pixels, a multiple of the patch (%(default)s)")
