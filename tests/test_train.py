@@ -90,7 +90,7 @@ def test_the_metrics_name_every_setting(run, call, tiny_food):
         "model": "ViT-Ti/16",
         "epochs": 2,
         "batch_size": 32,
-        "learning_rate": 1e-3,
+        "learning_rate": 3e-4,
         "weight_decay": 0.03,
         "dropout": 0.1,
         "image_size": 32,
