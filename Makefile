@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d' ' -f1)
 # What gives the same everywhere: drawn pictures, offline weights, the CPU.
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
+NBVAL = $(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200
 
-.PHONY: lab run test test-all units nbval photos lint notebooks figures pretrain address clean
+.PHONY: lab run test test-all units nbval solutions photos lint notebooks figures pretrain address clean
 
 lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
@@ -19,13 +20,16 @@ run: $(READY)
 
 test: units nbval
 
-test-all: test lint photos
+test-all: test lint solutions photos
 
 units: $(READY)
 	$(SAME) $(BIN)/python -m pytest -q
 
 nbval: $(READY)
-	$(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200 notebooks
+	$(NBVAL) --ignore=notebooks/solutions notebooks
+
+solutions: $(READY)
+	$(NBVAL) notebooks/solutions
 
 # The notebooks on the photos, where FOODVISION_MIRROR says where they are.
 photos: $(READY)
@@ -39,6 +43,7 @@ lint: $(READY)
 
 notebooks: $(READY)
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place
+	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place exercises solutions
 
 figures: $(READY)
 	$(BIN)/python tools/make_animation.py

@@ -9,7 +9,7 @@ are written from it. An argument becomes the address first; without one the file
 import re
 import sys
 
-from notebook_files import NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged, notebook_paths, read, write, write_text
+from notebook_files import FOLDERS, NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged, notebook_paths, read, write, write_text
 
 PLACEHOLDER = "owner_name/repository"
 ADDRESS_FILE = ROOT / "tools" / "address.txt"
@@ -40,7 +40,7 @@ def apply(address: str, old: str) -> None:
     for path in TEXTS:
         if path.is_file():
             write_text(path, readdressed(path.read_text(encoding="utf-8"), old, address))
-    for path in notebook_paths():
+    for path in notebook_paths(*FOLDERS):
         notebook = read(path)
         title = notebook.cells[0]
         title.source = readdressed(title.source, old, address)

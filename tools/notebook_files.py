@@ -8,11 +8,17 @@ import nbformat
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 SETUP_TAG = "setup"
+FOLDERS = ("", "exercises", "solutions")  # below notebooks/
 
 
-def notebook_paths() -> list[Path]:
-    """Every numbered notebook, in order."""
-    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+def notebook_paths(*folders: str) -> list[Path]:
+    """Every numbered notebook of these folders, in order; without one, the lesson's own."""
+    return [path for folder in folders or ("",) for path in sorted((NOTEBOOKS / folder).glob("[0-9][0-9]_*.ipynb"))]
+
+
+def name_of(path: Path) -> str:
+    """A notebook's name in messages: its path below notebooks/."""
+    return path.relative_to(NOTEBOOKS).as_posix()
 
 
 def read(path: Path) -> nbformat.NotebookNode:

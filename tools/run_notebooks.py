@@ -3,7 +3,8 @@
 usage: python tools/run_notebooks.py [--in-place] [NOTEBOOK ...]
 
 The executed copies go to build/notebooks; --in-place writes them back instead, which refreshes the committed outputs.
-Notebooks are named by number or file name; without a name all of them run. Exit status 1 where a cell fails.
+Notebooks are named by number or file name; without a name all of the lesson run. Those of another folder are named
+with it: exercises/03, or exercises for all of them. Exit status 1 where a cell fails.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from notebook_files import NOTEBOOKS, ROOT, notebook_paths, read, write
+from notebook_files import FOLDERS, NOTEBOOKS, ROOT, name_of, notebook_paths, read, write
 from tqdm import tqdm
 
 sys.path.insert(0, str(ROOT))
@@ -24,14 +25,14 @@ CELL_TIMEOUT = 3600  # seconds
 
 def chosen(names: list[str]) -> list[Path]:
     """The notebooks' paths, in order; exits where a name fits none."""
-    paths = notebook_paths()
     if not names:
-        return paths
-    names = [Path(name).name for name in names]
+        return notebook_paths()
+    paths = notebook_paths(*FOLDERS)
+    names = [Path(name).as_posix().removeprefix("notebooks/").rstrip("/") for name in names]
     for name in names:
-        if not any(path.name.startswith(name) for path in paths):
-            sys.exit(f"no notebook is called {name!r}: there are {', '.join(path.name for path in paths)}")
-    return [path for path in paths if path.name.startswith(tuple(names))]
+        if not any(name_of(path).startswith(name) for path in paths):
+            sys.exit(f"no notebook is called {name!r}: there are {', '.join(map(name_of, paths))}")
+    return [path for path in paths if name_of(path).startswith(tuple(names))]
 
 
 def run(path: Path, target: Path, bar: tqdm) -> str | None:
@@ -43,7 +44,7 @@ def run(path: Path, target: Path, bar: tqdm) -> str | None:
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
-        resources={"metadata": {"path": str(NOTEBOOKS)}},
+        resources={"metadata": {"path": str(path.parent)}},
         on_cell_executed=lambda cell, cell_index, execute_reply: bar.set_postfix_str(f"cell {cell_index + 1}"),
     )
     failure = None
@@ -65,13 +66,14 @@ def main() -> None:
     before = len(read_results())
     bar = tqdm(paths, unit="notebook", dynamic_ncols=True)
     for path in bar:
-        bar.set_description(path.stem)
+        name = name_of(path)
+        bar.set_description(name.removesuffix(".ipynb"))
         start = time.perf_counter()
-        failure = run(path, path if options.in_place else ROOT / "build" / "notebooks" / path.name, bar)
+        failure = run(path, path if options.in_place else ROOT / "build" / "notebooks" / name, bar)
         if failure:
             bar.close()
-            sys.exit(f"{path.name} failed:\n{failure}")
-        bar.write(f"{path.name}: {time.perf_counter() - start:.0f} s")
+            sys.exit(f"{name} failed:\n{failure}")
+        bar.write(f"{name}: {time.perf_counter() - start:.0f} s")
     results = read_results()[before:]
     if results:
         print(f"\nWhat was trained:\n\n{format_results(results)}")
