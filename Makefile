@@ -1,4 +1,4 @@
-# make lab | run | test | test-all | notebooks | figures | pretrain | address | clean      (make VENV=/path test uses another environment)
+# make lab | run | test | test-all | solutions | notebooks | figures | pretrain | address | clean      (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
 VENV ?= .venv

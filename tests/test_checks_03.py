@@ -91,6 +91,17 @@ class HardKernel(Right):
     kernel = 16
 
 
+class Padded(Right):
+    def __init__(self, in_channels, patch_size, embedding_dim):
+        super().__init__(in_channels, patch_size, embedding_dim)
+        self.conv.padding = (1, 1)
+
+
+class Doubled(Right):
+    def shaped(self, x):
+        return 2 * super().shaped(x)
+
+
 class NoBias(Right):
     bias = False
 
@@ -169,6 +180,8 @@ EMBED = wrong_versions(
     ("no_stride", NoStride),
     ("kernel_size", HardKernel),
     ("no_bias", NoBias),
+    ("padding", Padded),
+    ("scaled", Doubled),
     ("in_channels_ignored", ThreeChannels),
     ("embedding_dim_ignored", Dimension768),
     ("drops_pixels", NoCheck),

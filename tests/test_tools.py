@@ -82,6 +82,16 @@ def test_setting_the_address_and_back(project):
     assert files_below(project.path) == before
 
 
+def test_exercises_and_solutions_keep_the_address(project):
+    paths = [project.add(f"{folder}/01_first.ipynb", "1 + 1") for folder in ("exercises", "solutions")]
+    project.call("address", "octocat/vit-lesson")
+    for path in paths:
+        title, setup, _ = nbformat.read(path, 4).cells
+        place = path.relative_to(project.notebooks).as_posix()
+        assert f"/github/octocat/vit-lesson/blob/main/{place}" in title.source
+        assert 'REPOSITORY = "octocat/vit-lesson"' in setup.source
+
+
 @pytest.mark.parametrize(
     "address", ["octocat", "octocat/", "/vit", "octo_cat/vit", "a/b/c", "https://github.com/octocat/vit", "o c/vit", ""]
 )
@@ -234,6 +244,22 @@ def test_choosing_notebooks_and_the_table(project, monkeypatch, tmp_path, capsys
     assert "What was trained" in table and "10_c" in table and "02_b" not in table, "this run's results alone"
     with pytest.raises(SystemExit, match="'11'.*01_a.ipynb, 02_b.ipynb, 10_c.ipynb"):
         project.call("run_notebooks", "11")
+
+
+def test_exercises_and_solutions_run_when_they_are_named(project, monkeypatch, tmp_path):
+    for name in ("01_a.ipynb", "exercises/01_a.ipynb", "exercises/02_b.ipynb", "solutions/01_a.ipynb"):
+        project.add(name)
+    ran = fake_run(project, monkeypatch, tmp_path / "results.jsonl")
+    chosen = {
+        (): ["01_a.ipynb"],
+        ("01",): ["01_a.ipynb"],
+        ("exercises/02",): ["exercises/02_b.ipynb"],
+        ("notebooks/exercises/", "solutions"): ["exercises/01_a.ipynb", "exercises/02_b.ipynb", "solutions/01_a.ipynb"],
+    }
+    for names, expected in chosen.items():
+        ran.clear()
+        project.call("run_notebooks", *names)
+        assert [target for _, target in ran] == [f"build/notebooks/{name}" for name in expected]
 
 
 def test_a_notebook_is_written_whole_and_without_traces_of_the_machine(project, monkeypatch):

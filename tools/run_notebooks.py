@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from notebook_files import FOLDERS, NOTEBOOKS, ROOT, name_of, notebook_paths, read, write
+from notebook_files import FOLDERS, ROOT, name_of, notebook_paths, read, write
 from tqdm import tqdm
 
 sys.path.insert(0, str(ROOT))

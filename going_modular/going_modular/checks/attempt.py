@@ -9,7 +9,7 @@ from torch import nn
 
 from going_modular.going_modular.checks.verdict import NotAttempted, Wrong
 
-HERE = Path(__file__).parent
+SCRIPTS, STANDARD_LIBRARY = Path(__file__).parents[1], Path(traceback.__file__).parent
 HINTS = {  # a part of an error's message: the mistake's name, and what it often means
     "before Module.__init__() call": ("no_super_init", "Begin __init__ with super().__init__()."),
     "unexpected keyword argument": ("signature", "Take the arguments that the exercise names, with these names."),
@@ -18,6 +18,11 @@ HINTS = {  # a part of an error's message: the mistake's name, and what it often
     "mat1 and mat2 shapes": ("error", "A linear layer gets another last dimension than the one it was built for."),
     "Sizes of tensors must match except": ("error", "torch.cat needs all other dimensions equal: expand one of them."),
     "The size of tensor a": ("error", "Two tensors don't broadcast: print both shapes before this line."),
+    "Expected size for first two dimensions of batch2": (
+        "error",
+        "A product a @ b needs a's last dimension equal to b's last but one: transpose b with transpose(-2, -1).",
+    ),
+    "Given normalized_shape": ("error", "LayerNorm gets another last dimension than the one it was built for."),
     "view size is not compatible": ("error", "Use reshape in place of view, or contiguous() before it."),
     "is invalid for input of size": ("error", "A reshape to a shape with another number of elements: check its sizes."),
     "a leaf Variable that requires grad": ("in_place", "Don't write into a parameter or an input: make a new tensor."),
@@ -68,7 +73,14 @@ def guarded(function, where: str):
         return function()
     except (NotAttempted, Wrong):
         raise
-    except NotImplementedError:
+    except NotImplementedError as error:
+        if 'missing the required "forward"' in str(error):
+            text = (
+                "your class has no method forward: look at its spelling, and at whether it is indented into the class"
+            )
+            raise Wrong("no_forward", text) from None
+        if is_library(traceback.extract_tb(error.__traceback__)[-1].filename) or "not implemented for" in str(error):
+            raise explained(error, where) from None  # torch's own, as for labels in the place of logits
         raise NotAttempted("Your code still raises NotImplementedError.") from None
     except Exception as error:
         if "ellipsis" in str(error).lower():
@@ -78,21 +90,27 @@ def guarded(function, where: str):
 
 def explained(error: Exception, where: str) -> Wrong:
     """A Wrong that says what was raised, at which line, with which input, and what it often means."""
-    message = " ".join(str(error).split())
+    message = " ".join(str(error).split()).rstrip(".")
     name, hint = next((found for part, found in HINTS.items() if part in message), ("error", ""))
     line = learners_line(error)
     at = f" at the line `{line}`" if line else ""
     shown = message if len(message) < 200 else message[:200] + " ..."
-    return Wrong(name, f"with {where} your code stops{at}: {type(error).__name__}: {shown}. {hint}".strip())
+    shown = f"{type(error).__name__}: {shown}" if shown else type(error).__name__
+    return Wrong(name, f"with {where} your code stops{at}: {shown}. {hint}".strip())
 
 
 def learners_line(error: Exception) -> str:
     """The last line of the traceback that is neither of this project nor of a library; empty if there is none."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if HERE not in path.parents and "site-packages" not in path.parts:
+        if not is_library(frame.filename):
             return (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip()
     return ""
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to this project's scripts, to Python or to an installed package."""
+    path = Path(file)
+    return bool({SCRIPTS, STANDARD_LIBRARY} & set(path.parents)) or "site-packages" in path.parts
 
 
 def build(module_class, *arguments, where: str = "", **named) -> nn.Module:

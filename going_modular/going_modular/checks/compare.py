@@ -52,7 +52,7 @@ def same(
         raise shape_difference(tuple(got.shape), tuple(expected.shape), dims)
     if got.dtype != expected.dtype:
         raise Wrong("dtype", f"the result holds {got.dtype}, and {expected.dtype} was expected")
-    raise value_difference(got.detach(), expected.detach())
+    raise value_difference(got.detach(), expected.detach(), inputs)
 
 
 def shape_difference(got: tuple, expected: tuple, dims: str) -> Wrong:
@@ -68,7 +68,7 @@ def shape_difference(got: tuple, expected: tuple, dims: str) -> Wrong:
     return Wrong("shape", f"shape {got}: {names} = {expected} was expected, so {', '.join(off)}")
 
 
-def value_difference(got: torch.Tensor, expected: torch.Tensor) -> Wrong:
+def value_difference(got: torch.Tensor, expected: torch.Tensor, inputs: Sequence = ()) -> Wrong:
     """The shape is right and the numbers are not: what can be said about them."""
     if not got.isfinite().all():
         return Wrong("not_finite", "the result holds NaN or infinite numbers: look for a division by 0 or an exp")
@@ -77,6 +77,14 @@ def value_difference(got: torch.Tensor, expected: torch.Tensor) -> Wrong:
         text = "all the right numbers, in the wrong places: a reshape stands where a permute or transpose is needed"
         return Wrong("scrambled", text)
     difference = got - expected
+    for value in inputs:
+        if is_float(value) and value.shape == expected.shape and value.any():
+            if close(difference, value.detach()):
+                return Wrong("input_added", "this is the right result plus the input: leave the sum out here")
+            if close(difference, -value.detach()):
+                return Wrong("input_missing", "this is the right result without the input: it is to be added")
+    if got.numel() > 1 and (got == got.flatten()[0]).all():
+        return Wrong("constant", f"every number of the result is {got.flatten()[0]:.4g}: nothing of the input is left")
     if difference.numel() > 1 and difference.std() < TOLERANCE:
         return Wrong("shifted", f"every number is off by {difference.mean():.4g}: something is added or left out")
     factor = (got * expected).sum() / (expected * expected).sum()
@@ -90,7 +98,10 @@ def value_difference(got: torch.Tensor, expected: torch.Tensor) -> Wrong:
         off = (difference.flatten(1).abs().amax(dim=1) > TOLERANCE).nonzero().flatten().tolist()
         if len(off) < got.shape[0]:
             return Wrong("some_rows", f"only some entries of the first dimension are wrong, counted from 0: {off}")
-    text = f"the shape is right, the numbers are not: the largest difference is {difference.abs().max():.2g}"
+    text = (
+        f"the shape is right, the numbers are not: the largest difference is {difference.abs().max():.2g}. Work out "
+        "one small case by hand, and compare step by step"
+    )
     return Wrong("values", text)
 
 
@@ -110,7 +121,8 @@ def same_gradients(got, expected, sources: dict[str, tuple[torch.Tensor, torch.T
         if other is None or not other.any():
             continue
         if one is None or not one.any():
-            raise Wrong("detached", f"the numbers are right, but no gradient reaches {what}: it can't be learned")
+            text = f"the numbers are right, but no gradient reaches {what}: leave out detach() and no_grad() on its way"
+            raise Wrong("detached", text)
         if not close(one, other, tolerance):
             raise Wrong("gradient", f"the numbers are right, but the gradient of {what} is another one")
 
@@ -141,7 +153,8 @@ def same_function(
                 same_gradients(got, expected, pairs)
         except Wrong as wrong:
             if passed:
-                raise Wrong(wrong.name, f"right with {passed[-1]}, but with {where}: {wrong}") from None
+                text = str(wrong).removeprefix(f"with {where} ")
+                raise Wrong(wrong.name, f"right with {passed[-1]}, but with {where}: {text}") from None
             raise
         passed.append(where)
     return f"Right in {len(cases)} sizes" + (", outputs and gradients." if gradients else ".")
@@ -197,6 +210,10 @@ def has_parameters(module: nn.Module, shapes: dict[str, tuple], mistakes: dict[s
             for part in name.split("."):
                 value = getattr(holder, part, None)
                 holder = value
+            if isinstance(value, nn.Parameter):
+                twin = next((other for other, parameter in module.named_parameters() if parameter is value), "another")
+                text = f"{name} and {twin} are one and the same parameter: build a layer of its own for each"
+                raise Wrong("shared_parameters", text)
             if isinstance(value, torch.Tensor):
                 text = f"{name} is a plain tensor, so the optimizer never sees it: make it an nn.Parameter"
                 raise Wrong("not_a_parameter", text)
@@ -237,7 +254,7 @@ def same_number(
     if abs(attempt - right) <= tolerance:
         return why
     for name, value, text in wrongs:
-        if abs(attempt - value) <= tolerance:
+        if abs(attempt - value) <= (max(tolerance, 1e-3 * abs(value)) if tolerance else 0):
             raise Wrong(name, f"{attempt:,}: {text}" if isinstance(attempt, int) else f"{attempt:.5g}: {text}")
     for factor in (100, 1000, 1e6):
         if abs(attempt - right * factor) <= tolerance * factor + 1e-9 * abs(attempt):

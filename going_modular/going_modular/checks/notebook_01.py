@@ -111,7 +111,7 @@ def check_split(target: Path, classes: dict[str, set]) -> None:
         raise Wrong("lost", f"{len(lost)} pictures are in neither part")
     shares = {name: len(test[name]) / len(files) for name, files in classes.items()}
     if all(abs(share - 0.8) < 0.01 for share in shares.values()):
-        raise Wrong("exchanged", "80 % are in test: test_share is the part for testing, and the rest is to train on")
+        raise Wrong("exchanged", "80% are in test: test_share is the part for testing, and the rest is to train on")
     total = sum(map(len, test.values())) / sum(map(len, classes.values()))
     off = {name: share for name, share in shares.items() if abs(share - 0.2) > 0.051}
     if off and abs(total - 0.2) < 0.051:

@@ -71,7 +71,8 @@ def parts_of(patch_size, layers, dim, mlp_size, num_classes) -> dict[str, int]:
         "the blocks' LayerNorms": layers * 4 * dim,
         "the weights for queries, keys and values": layers * 3 * dim * dim,
         "the biases for queries, keys and values": layers * 3 * dim,
-        "attention's output projection": layers * (dim * dim + dim),
+        "the weights of attention's output projection": layers * dim * dim,
+        "the bias of attention's output projection": layers * dim,
         "the weights of the MLPs": layers * 2 * dim * mlp_size,
         "the biases of the MLPs": layers * (mlp_size + dim),
         "the last LayerNorm": 2 * dim,
@@ -84,6 +85,7 @@ LEFT_OUT = {  # mistakes that are more than one part
     "all_biases": (
         "the bias of E",
         "the biases for queries, keys and values",
+        "the bias of attention's output projection",
         "the biases of the MLPs",
         "the bias of the head",
     ),
@@ -97,16 +99,24 @@ def parameter_mistakes(sizes: tuple) -> list[tuple[str, int, str]]:
     parts = parts_of(*sizes)
     right = sum(parts.values())
     one_block = sum(parts_of(patch_size, 1, dim, mlp_size, num_classes).values())
+    heads = "heads divide D among them: they add no parameters"
     found = [
         ("no_position_for_token", right - dim, "the class token or its position is missing, or E's bias: D numbers"),
         ("one_block", one_block, "this is with one block: the model has `layers` of them"),
-        ("half_of_mlp", right - layers * dim * mlp_size, "the MLP has two layers, and one of them is missing"),
         ("norms_halved", right - layers * 2 * dim - dim, "a LayerNorm has a scale and a shift: 2 D numbers"),
         ("one_norm_a_block", right - layers * 2 * dim, "a block has two LayerNorms"),
-        ("one_of_qkv", right - layers * 2 * dim * dim, "queries, keys and values have D x D weights each"),
         ("one_channel", right - 2 * patch_size**2 * dim, "a patch has three channels"),
-        ("heads_multiplied", right + 11 * layers * 4 * dim * dim, "heads divide D among them: they add no parameters"),
+        ("heads_multiplied", right + 11 * layers * (4 * dim * dim + 4 * dim), heads),
+        ("heads_multiplied", right + 11 * layers * 4 * dim * dim, heads),
     ]
+    for biases in (0, dim):  # of the layer that is left out
+        left = layers * 2 * (dim * dim + biases)
+        found.append(("one_of_qkv", right - left, "queries, keys and values have D x D weights each"))
+    for biases in (0, dim, mlp_size):
+        left = layers * (dim * mlp_size + biases)
+        found.append(("half_of_mlp", right - left, "the MLP has two layers, and one of them is missing"))
+    projection = layers * (dim * dim + dim)
+    found.append(("no_output_projection", right - projection, "left out: attention's output projection, U_msa"))
     found += [
         (f"no_{name}", right - sum(parts[part] for part in left), f"left out: {', '.join(left)}")
         for name, left in LEFT_OUT.items()

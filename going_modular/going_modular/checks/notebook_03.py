@@ -185,6 +185,11 @@ LAYER_MISTAKES = (
         channels_last,
     ),
     Mistake(
+        "padding",
+        "the image is padded, so every patch is shifted: leave padding at 0",
+        lambda module, x: sequence(embedded(module, F.pad(x, (1, 1, 1, 1)))),
+    ),
+    Mistake(
         "relu",
         "a ReLU follows the projection: E is linear, with nothing after it",
         lambda module, x: sequence(embedded(module, x)).relu(),

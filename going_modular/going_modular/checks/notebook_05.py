@@ -63,6 +63,11 @@ WEIGHT_MISTAKES = (
         lambda q, k: (scores(q, k) / q.shape[-2] ** 0.5).softmax(dim=-1),
     ),
     Mistake(
+        "scale_of_head_count",
+        "the scale is the square root of the number of heads: it is that of D_h, the last dimension",
+        lambda q, k: (scores(q, k) / q.shape[1] ** 0.5).softmax(dim=-1),
+    ),
+    Mistake(
         "scale_of_all_heads",
         "the scale is the square root of D: it is that of D_h, the size of one head",
         lambda q, k: (scores(q, k) / (q.shape[1] * q.shape[-1]) ** 0.5).softmax(dim=-1),

@@ -92,17 +92,12 @@ PARALLEL_MISTAKES = (
     Mistake("no_residual", "z itself is missing from the sum", lambda m, x: m.msa_block(x) + m.mlp_block(x)),
     Mistake("two_residuals", "z is added twice: once is enough", lambda m, x: m.msa_block(x) + m.mlp_block(x) + 2 * x),
     Mistake("halved", "the two halves are averaged: add them", lambda m, x: (m.msa_block(x) + m.mlp_block(x)) / 2 + x),
-    Mistake("attention_alone", "the MLP is missing", lambda m, x: m.msa_block(x) + x),
-    Mistake("mlp_alone", "attention is missing", lambda m, x: m.mlp_block(x) + x),
+    Mistake("attention_alone", "the MLP is missing from the sum", lambda m, x: m.msa_block(x) + x),
+    Mistake("mlp_alone", "attention is missing from the sum", lambda m, x: m.mlp_block(x) + x),
     Mistake(
         "mlp_after_attention",
         "the MLP reads attention's output: here it reads z",
         lambda m, x: m.mlp_block(m.msa_block(x)) + m.msa_block(x) + x,
-    ),
-    Mistake(
-        "mlp_sees_z_prime",
-        "the MLP reads z', with attention in it: here it reads z",
-        lambda m, x: m.mlp_block(m.msa_block(x) + x) + m.msa_block(x) + x,
     ),
     Mistake(
         "norm_left_out",
@@ -179,16 +174,6 @@ ENCODER_MISTAKES = (
         "attention runs over the batch: set batch_first=True for (B, T, D)",
         encoder_of(batch_first=False),
     ),
-    Mistake(
-        "norm_after_and_eps",
-        "LayerNorm comes after each sum, and its eps is 1e-5: set norm_first=True and layer_norm_eps=1e-6",
-        encoder_of(norm_first=False, eps=1e-5),
-    ),
-    Mistake(
-        "relu_and_eps",
-        'the activation is ReLU, and eps is 1e-5: set activation="gelu" and layer_norm_eps=1e-6',
-        encoder_of(activation=torch.relu, eps=1e-5),
-    ),
 )
 
 
@@ -228,7 +213,7 @@ def check_encoder(encoder, dim: int, heads: int, size: int, depth: int) -> None:
         text = f"the MLP has {layer.linear1.out_features} hidden numbers, and mlp_size = {size}: set dim_feedforward"
         raise Wrong("mlp_size_ignored", text)
     if layer.self_attn.num_heads != heads:
-        raise Wrong("heads_ignored", f"there are {layer.self_attn.num_heads} heads, and num_heads = {heads}: set nhead")
+        raise Wrong("heads_ignored", f"num_heads = {heads}, and your layer has {layer.self_attn.num_heads}: set nhead")
     if depth > 1 and torch.equal(encoder.layers[0].linear1.weight, encoder.layers[1].linear1.weight):
         text = (
             "all layers start with equal weights, since nn.TransformerEncoder copies the one you give it: "
@@ -253,32 +238,35 @@ def copy_layer(layer: nn.TransformerEncoderLayer, block: TransformerEncoderBlock
 # Exercise 4: a number
 
 
+GROWTH_RANGES = (  # (mistake's name, from, to, what to say)
+    ("variance", 0.9, 1.5, "near 1, as the variance grows: the spread is its root, the standard deviation"),
+    ("not_divided", 0.68, 0.9, "this is the logarithm of the ratio: divide it by the logarithm of 48 / 12"),
+    ("ratio", 1.7, 2.7, "this is the ratio of the two spreads: take its logarithm, divided by that of 48 / 12"),
+    ("upside_down", -0.67, -0.35, "the ratio is upside down: the spread after 48 blocks over that after 12"),
+    (
+        "constant",
+        -0.05,
+        0.1,
+        "this says that the spread doesn't grow: send z through all 48 blocks, one after the other",
+    ),
+    ("depths", 3.9, 4.1, "this is the ratio of the depths, 48 / 12: the ratio of the spreads is asked"),
+)
+
+
 @check
 def growth_exponent(attempt) -> str:
     """p in: the spread of z after L pre-norm blocks with noise grows as L to the power of p."""
-    ranges = (
-        ("variance", 0.9, 1.5, "near 1, as the variance grows: the spread is its root, the standard deviation"),
-        ("not_divided", 0.68, 0.9, "this is the logarithm of the ratio: divide it by the logarithm of 48 / 12"),
-        ("ratio", 1.7, 2.7, "this is the ratio of the two spreads: take its logarithm, divided by that of 48 / 12"),
-        ("upside_down", -0.67, -0.35, "the ratio is upside down: the spread after 48 blocks over that after 12"),
-        ("constant", -0.05, 0.1, "this says that the spread doesn't grow: did you use the post-norm blocks?"),
-        ("depths", 3.9, 4.1, "this is the ratio of the depths, 48 / 12"),
-    )
-
-    def near(value):
-        return next((low for _, low, high, _ in ranges if low <= value <= high), value)
-
-    try:
-        value = float(attempt)
-    except (TypeError, ValueError):
-        value = float("nan")
-    if 0.35 <= value <= 0.67:
-        value = 0.5
-    wrongs = [(name, low, text) for name, low, _, text in ranges]
     why = (
         "Near 1/2: each block adds something that points its own way, so the squares add up, and the spread grows "
         "as the root of the depth."
     )
-    if value != value:
-        return same_number(attempt, 0.5, wrongs, why)
-    return same_number(near(value), 0.5, wrongs, why, tolerance=1e-6)
+    try:
+        return same_number(attempt, 0.51, (), why, tolerance=0.16)  # what other seeds and machines give, with room
+    except Wrong as wrong:
+        if wrong.name == "no_number":
+            raise
+        value = float(attempt)
+        for name, low, high, text in GROWTH_RANGES:
+            if low <= value <= high:
+                raise Wrong(name, f"{value:.3g}: {text}") from None
+        raise

@@ -1,7 +1,6 @@
 """Checks of notebook 08: the whole model."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from going_modular.going_modular.checks.attempt import build
@@ -13,8 +12,9 @@ from going_modular.going_modular.checks.compare import (
     same_module,
     same_number,
 )
+from going_modular.going_modular.checks.notebook_02 import parts_of
 from going_modular.going_modular.checks.verdict import Wrong, check
-from going_modular.going_modular.vit import VARIANTS, ViT
+from going_modular.going_modular.vit import ViT
 
 TINY = {"img_size": 8, "patch_size": 4, "num_transformer_layers": 2, "embedding_dim": 12, "mlp_size": 24}
 TINY |= {"num_heads": 3, "num_classes": 5, "mlp_dropout": 0.0, "embedding_dropout": 0.0}
@@ -138,24 +138,13 @@ MEAN_MISTAKES = (
         lambda vit, images: vit.classifier(encoded(vit, images)[:, :-1].mean(dim=1)),
     ),
     Mistake(
-        "sum",
-        "the tokens are summed: take the mean, so that it doesn't grow with N",
-        lambda vit, images: F.linear(
-            F.layer_norm(encoded(vit, images)[:, 1:].sum(dim=1), vit.classifier[0].weight.shape, None, None, 1e-6)
-            * vit.classifier[0].weight
-            + vit.classifier[0].bias,
-            vit.classifier[1].weight,
-            vit.classifier[1].bias,
-        ),
-    ),
-    Mistake(
         "max",
         "this is the largest value over the tokens: take the mean",
         lambda vit, images: vit.classifier(encoded(vit, images)[:, 1:].amax(dim=1)),
     ),
     Mistake(
         "norm_first",
-        "LayerNorm comes before the mean here: average first, then hand the mean to vit.classifier",
+        "LayerNorm comes before the mean here: average first, then hand the mean to self.classifier",
         lambda vit, images: vit.classifier[1](vit.classifier[0](encoded(vit, images)[:, 1:]).mean(dim=1)),
     ),
     Mistake(
@@ -216,6 +205,11 @@ def registers_first(vit, images):
 
 
 REGISTER_MISTAKES = (
+    Mistake(
+        "all_tokens",
+        "the classifier reads every token: the class token is z[:, 0]",
+        lambda vit, images: vit.classifier(vit.transformer_encoder(with_registers(vit, images))),
+    ),
     Mistake("registers_unused", "the registers don't go into the encoder: join them to z_0 with torch.cat", logits),
     Mistake(
         "register_read",
@@ -302,10 +296,9 @@ def register_shapes(vit, number: int, dim: int) -> dict:
 # Exercise 4: a number
 
 
-def count(num_classes: int = 3, name: str = "ViT-S/16", **changes) -> int:
-    with torch.device("meta"):
-        vit = ViT(**{**VARIANTS[name], "num_classes": num_classes, **changes})
-    return sum(parameter.numel() for parameter in vit.parameters())
+def count(num_classes: int = 3, dim: int = 384, mlp_size: int = 1536, patch_size: int = 16, layers: int = 12) -> int:
+    """ViT-S/16's parameters at 224 pixels, or those of a ViT of other sizes."""
+    return sum(parts_of(patch_size, layers, dim, mlp_size, num_classes).values())
 
 
 @check
@@ -315,13 +308,13 @@ def vit_small_parameters(attempt) -> str:
     wrongs = (
         ("thousand_classes", count(1000), "this is with 1,000 classes: there are three"),
         ("default_mlp", count(mlp_size=3072), "mlp_size has stayed at ViT-Base's 3072: ViT-S has 4 D = 1536"),
-        ("tiny", count(name="ViT-Ti/16"), "this is ViT-Ti/16"),
-        ("base", count(name="ViT-B/16"), "this is ViT-B/16, the default: set the sizes of ViT-S"),
+        ("tiny", count(3, 192, 768), "this is ViT-Ti/16"),
+        ("base", count(3, 768, 3072), "this is ViT-B/16, the default: set the sizes of ViT-S"),
         ("patch_of_32", count(patch_size=32), "this is with patches of 32: ViT-S/16 has patches of 16"),
         ("no_head", right - 3 * 384 - 3, "the linear head is missing from the count"),
-        ("half_the_layers", count(num_transformer_layers=6), "there are six blocks: ViT-S has twelve"),
-        ("at_384", count(img_size=384), "this is at 384 pixels: the question asks for 224"),
-        ("base_thousand", count(1000, "ViT-B/16"), "this is ViT-B/16 with 1,000 classes: set the sizes of ViT-S"),
+        ("half_the_layers", count(layers=6), "there are six blocks: ViT-S has twelve"),
+        ("at_384", right + (576 - 196) * 384, "this is at 384 pixels: the question asks for 224"),
+        ("base_thousand", count(1000, 768, 3072), "this is ViT-B/16 with 1,000 classes: set the sizes of ViT-S"),
     )
     why = (
         "Half of ViT-Base's width at the same depth: a block's parameters grow as the square of D, so about a quarter."

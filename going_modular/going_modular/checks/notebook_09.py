@@ -24,7 +24,7 @@ def numbers(result, count: int, what: str) -> list[float]:
     """The learner's numbers as floats."""
     if not isinstance(result, (tuple, list)) or len(result) != count:
         raise Wrong("not_a_pair", f"{what} were expected, and your code returns {result!r:.80}")
-    return [float(number) for number in result]
+    return [float(torch.as_tensor(number).detach()) for number in result]
 
 
 def near(one: float, other: float) -> bool:
@@ -192,7 +192,7 @@ def compare_loss(loss, before: dict, random_state, images, labels) -> None:
         logits = model(images)
     torch.set_rng_state(now)
     expected = F.cross_entropy(logits, labels).item()
-    value = float(loss)
+    value = float(loss.detach()) if isinstance(loss, torch.Tensor) else float(loss)
     if near(value, expected):
         return
     if near(value, F.cross_entropy(logits.softmax(dim=1), labels).item()):
@@ -227,8 +227,8 @@ def rising(lowest: float, highest: float, steps: int, last: int = 1) -> list[flo
     return [lowest * (highest / lowest) ** (step / (steps - last)) for step in range(steps)]
 
 
-def all_near(one, other) -> bool:
-    return len(one) == len(other) and all(math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-7) for a, b in zip(one, other))
+def all_near(one, other, tolerance: float = 1e-3) -> bool:
+    return len(one) == len(other) and all(math.isclose(a, b, rel_tol=tolerance) for a, b in zip(one, other))
 
 
 @check
@@ -241,7 +241,7 @@ def learning_rate_finder(attempt) -> str:
         result = run(attempt, model, data, nn.CrossEntropyLoss(), lowest, highest, what=where)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Wrong("not_a_pair", f"two lists, rates and losses, were expected, not {type(result).__name__}")
-        rates, losses = ([float(number) for number in values] for values in result)
+        rates, losses = (numbers(values, len(values), "numbers") for values in result)
         if len(rates) != steps or len(losses) != steps:
             text = f"{len(rates)} rates and {len(losses)} losses for {steps} batches: one of each for every batch"
             raise Wrong("other_length", text)
@@ -282,7 +282,7 @@ def compare_rates(rates: list[float], lowest: float, highest: float) -> None:
 
 
 def compare_losses(model, data, rates: list[float], losses: list[float]) -> None:
-    if all_near(losses, finder(model, data, rates)):
+    if all_near(losses, finder(model, data, rates), tolerance=1e-5):
         return
     for name, wrong, text in (
         ("no_step", finder(model, data, rates, step=False), "the model doesn't learn: optimizer.step() is missing"),
@@ -304,7 +304,7 @@ def compare_losses(model, data, rates: list[float], losses: list[float]) -> None
             "each step takes the next rate",
         ),
     ):
-        if all_near(losses, wrong):
+        if all_near(losses, wrong, tolerance=1e-5):
             raise Wrong(name, f"the rates are right, and the losses are others: {text}")
     raise Wrong(
         "other_losses", f"the losses are {shown(losses)}, and {shown(finder(model, data, rates))} were expected"

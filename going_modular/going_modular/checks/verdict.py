@@ -35,14 +35,14 @@ class Verdict:
         return WORDS.get(self.name, "Not right yet")
 
     def __repr__(self) -> str:
-        return f"{self.headline}: {self.exercise}. {self.text}"
+        return f"{self.headline} ({self.exercise}): {self.text}"
 
     def _repr_html_(self) -> str:
         """A panel with a sign and words; its colour says nothing that they don't."""
         border = BORDERS.get(self.name, "#d55e00")
         return (
             f'<div style="border: 1px solid {border}; border-left-width: 6px; padding: 0.5em 1em; max-width: 50em">'
-            f"<b>{SIGNS.get(self.name, '✗')} {self.headline}</b>: {html.escape(self.exercise)}<br>"
+            f"<b>{SIGNS.get(self.name, '✗')} {self.headline}</b> ({html.escape(self.exercise)}): "
             f"{html.escape(self.text)}</div>"
         )
 
