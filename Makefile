@@ -1,4 +1,5 @@
-# make lab | run | test | test-all | solutions | notebooks | figures | pretrain | address | clean      (make VENV=/path test uses another environment)
+# make lab | run | test | test-all | solutions | notebooks | results | figures | pretrain | address | clean
+# (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
 VENV ?= .venv
@@ -10,7 +11,7 @@ READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cks
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 NBVAL = $(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200
 
-.PHONY: lab run test test-all units nbval solutions photos lint notebooks figures pretrain address clean
+.PHONY: lab run test test-all units nbval solutions photos lint notebooks results figures pretrain address clean
 
 lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
@@ -44,6 +45,10 @@ lint: $(READY)
 notebooks: $(READY)
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place exercises solutions
+
+# Every number of docs/results.md, run by run: about two hours on two cores. Stopped and called again, it goes on.
+results: $(READY)
+	$(BIN)/python tools/results.py
 
 figures: $(READY)
 	$(BIN)/python tools/make_animation.py
