@@ -10,6 +10,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from hypothesis import settings
 from PIL import Image
 
 from going_modular.going_modular.vit import ViT
@@ -17,6 +18,9 @@ from going_modular.going_modular.vit import ViT
 ROOT = Path(__file__).resolve().parents[1]
 CLASSES = ["pizza", "steak", "sushi"]
 matplotlib.use("Agg")  # figures without windows
+# The same examples at each run, as many seconds as they need, and no folder of earlier ones.
+settings.register_profile("tests", derandomize=True, deadline=None, database=None)
+settings.load_profile("tests")
 
 
 def make_zip(files: dict) -> bytes:

@@ -9,6 +9,8 @@ Symbols, here and in the notebooks:
     k attention heads   D_h size of a head, D / k       K classes
 """
 
+from numbers import Integral, Real
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -47,20 +49,18 @@ class PatchEmbedding(nn.Module):
 
     Shapes: (B, C, H, W) -> (B, N, D).
 
-    Raises ValueError where the input has not this shape, or where P does not divide both H and W.
+    Raises ValueError where the input has not this shape or holds integers, or where P does not divide both H and W.
     """
 
     def __init__(self, in_channels: int = 3, patch_size: int = 16, embedding_dim: int = 768):
         super().__init__()
+        check_arguments(in_channels=in_channels, patch_size=patch_size, embedding_dim=embedding_dim)
         self.patch_size = patch_size
         self.patcher = nn.Conv2d(in_channels, embedding_dim, kernel_size=patch_size, stride=patch_size)
         self.flatten = nn.Flatten(start_dim=2, end_dim=3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.ndim != 4 or x.shape[1] != self.patcher.in_channels:
-            raise ValueError(
-                f"images must have the shape (B, C, H, W) with C = {self.patcher.in_channels}, not {tuple(x.shape)}"
-            )
+        check_images(x, self.patcher.in_channels)
         check_divisible(x.shape[-2], x.shape[-1], self.patch_size)
         x = self.patcher(x)  # (B, D, H/P, W/P)
         x = self.flatten(x)  # (B, D, N)
@@ -77,6 +77,7 @@ class SelfAttention(nn.MultiheadAttention):
     """
 
     def forward(self, x: torch.Tensor, return_attention: bool = False):
+        check_tokens(x, self.embed_dim)
         qkv = F.linear(x, self.in_proj_weight, self.in_proj_bias)  # (B, N+1, 3D), Equation 5: z U_qkv
         qkv = qkv.unflatten(-1, (3, self.num_heads, self.head_dim))  # (B, N+1, 3, k, D_h)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, k, N+1, D_h) each
@@ -106,6 +107,7 @@ class MultiheadSelfAttentionBlock(nn.Module):
         self, embedding_dim: int = 768, num_heads: int = 12, attn_dropout: float = 0, proj_dropout: float = 0.0
     ):
         super().__init__()
+        check_arguments(num_heads=num_heads, attn_dropout=attn_dropout, proj_dropout=proj_dropout)
         if embedding_dim % num_heads:
             raise ValueError(f"embedding_dim {embedding_dim} can't be split into {num_heads} heads of equal size")
         self.layer_norm = nn.LayerNorm(embedding_dim, eps=LAYER_NORM_EPS)
@@ -130,6 +132,7 @@ class MLPBlock(nn.Module):
 
     def __init__(self, embedding_dim: int = 768, mlp_size: int = 3072, dropout: float = 0.1):
         super().__init__()
+        check_arguments(embedding_dim=embedding_dim, mlp_size=mlp_size, dropout=dropout)
         self.layer_norm = nn.LayerNorm(embedding_dim, eps=LAYER_NORM_EPS)
         self.mlp = nn.Sequential(
             nn.Linear(embedding_dim, mlp_size),
@@ -181,8 +184,8 @@ class ViT(nn.Module):
     Shapes: images (B, C, H, W) -> logits (B, K). With return_attention=True also the attention weights,
     (B, L, k, N+1, N+1).
 
-    Raises ValueError where P does not divide the image's sides, where k does not divide D, and for an image of
-    another size than img_size.
+    Raises ValueError where P does not divide the image's sides, where k does not divide D, for any other argument that
+    no model can be built from, and for images of another size than img_size or of integers.
     """
 
     def __init__(
@@ -201,9 +204,10 @@ class ViT(nn.Module):
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         super().__init__()
-        height, width = (img_size, img_size) if isinstance(img_size, int) else img_size
+        check_arguments(**config)
+        height, width = img_size if isinstance(img_size, (tuple, list)) else (img_size, img_size)
         check_divisible(height, width, patch_size)
-        self.img_size = (height, width)
+        self.img_size = (int(height), int(width))
         self.config = {**config, "img_size": self.img_size}  # what builds this model again: ViT(**config)
         num_patches = (height // patch_size) * (width // patch_size)  # N = HW / P^2
 
@@ -240,12 +244,7 @@ class ViT(nn.Module):
 
     def embed(self, images: torch.Tensor) -> torch.Tensor:
         """Equation 1: images (B, C, H, W) -> z_0 (B, N+1, D)."""
-        expected = (self.config["in_channels"], *self.img_size)
-        if tuple(images.shape[1:]) != expected:
-            raise ValueError(
-                f"this ViT takes images of shape (B, C, H, W) with (C, H, W) = {expected}, and got "
-                f"{tuple(images.shape)}: prepare them so, or build the model with another img_size or in_channels"
-            )
+        check_images(images, self.config["in_channels"], self.img_size)
         patches = self.patch_embedding(images)  # (B, N, D)
         class_token = self.class_embedding.expand(images.shape[0], -1, -1)  # (B, 1, D)
         z = torch.cat((class_token, patches), dim=1)  # (B, N+1, D)
@@ -260,16 +259,72 @@ class ViT(nn.Module):
         for block in self.transformer_encoder:
             z, weights = block(z, return_attention=True)
             attention.append(weights)
-        return self.classifier(z[:, 0]), torch.stack(attention, dim=1)
+        return self.classifier(z[:, 0]), stack_blocks(attention)
 
 
 def check_divisible(height: int, width: int, patch_size: int) -> None:
     """Raise ValueError unless patch_size divides both sides: no row of pixels is dropped in silence."""
-    if height % patch_size or width % patch_size:
+    if min(height, width, patch_size) < 1 or height % patch_size or width % patch_size:
         raise ValueError(
             f"an image of {height} x {width} (H x W) can't be cut into patches of {patch_size} x {patch_size}: "
             f"make both sides a multiple of {patch_size}"
         )
+
+
+def check_arguments(**arguments) -> None:
+    """Raise ValueError, with its name, for the first argument that no layer can be built from."""
+    for name, value in arguments.items():
+        if name.endswith("dropout"):
+            right, expected = is_number(value, Real, 0, 1), "a number from 0 to 1"
+        elif name == "img_size":
+            sides = value if isinstance(value, (tuple, list)) else (value, value)
+            right = len(sides) == 2 and all(is_number(side, Integral, 1) for side in sides)
+            expected = "a whole number of at least 1, or two: (H, W)"
+        else:
+            least = 0 if name == "num_transformer_layers" else 1  # without blocks: the embedding and the head
+            right, expected = is_number(value, Integral, least), f"a whole number of at least {least}"
+        if not right:
+            raise ValueError(f"{name} is {value!r}; it must be {expected}")
+
+
+def is_number(value: object, kind: type, least: float, most: float = float("inf")) -> bool:
+    """Whether a value is a number of this kind, Python's or NumPy's, between the two limits."""
+    return isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
+
+
+def check_images(images: torch.Tensor, channels: int, size: tuple[int, int] | None = None) -> None:
+    """Raise an error unless these are floats (B, C, H, W), C being `channels` and (H, W) `size` where that is given.
+
+    TypeError for what is no tensor, else ValueError.
+    """
+    if not isinstance(images, torch.Tensor):
+        raise TypeError(f"images must be a tensor of shape (B, C, H, W), not a {type(images).__name__}")
+    shape = tuple(images.shape)
+    if size is not None and shape[1:] != (channels, *size):
+        raise ValueError(
+            f"this ViT takes images of shape (B, C, H, W) with (C, H, W) = {(channels, *size)}, and got {shape}: "
+            "prepare them so, or build the model with another img_size or in_channels"
+        )
+    if images.ndim != 4 or shape[1] != channels:
+        raise ValueError(f"images must have the shape (B, C, H, W) with C = {channels}, not {shape}")
+    if not images.is_floating_point():
+        raise ValueError(
+            f"images of {images.dtype} have pixels that can't be multiplied by weights: turn them into floats first, "
+            "from -1 to 1 as in training (images.float() / 127.5 - 1 where they go from 0 to 255)"
+        )
+
+
+def check_tokens(x: torch.Tensor, embedding_dim: int) -> None:
+    """Raise ValueError unless x has the shape (B, N+1, D), D being `embedding_dim`."""
+    if x.ndim != 3 or x.shape[2] != embedding_dim:
+        raise ValueError(f"tokens must have the shape (B, N+1, D) with D = {embedding_dim}, not {tuple(x.shape)}")
+
+
+def stack_blocks(attention: list[torch.Tensor]) -> torch.Tensor:
+    """L times (B, k, N+1, N+1) -> (B, L, k, N+1, N+1). Raises ValueError where L is 0."""
+    if not attention:
+        raise ValueError("num_transformer_layers is 0: without encoder blocks there are no attention weights")
+    return torch.stack(attention, dim=1)
 
 
 def initialise(vit: ViT) -> None:
