@@ -1,4 +1,4 @@
-"""Any sizes that a ViT can have give the right shapes; any that it can't, and any wrong input, are named with the value."""
+"""Any sizes that a ViT can have give the right shapes; any that it can't, and any wrong input, are named by value."""
 
 import math
 
