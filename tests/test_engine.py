@@ -242,7 +242,7 @@ def test_out_of_memory_says_what_to_do_and_lets_go():
     held["weight"] = weakref.ref(model.layers[2].weight)
     with pytest.raises(torch.cuda.OutOfMemoryError) as caught:
         engine.train(model, loader(), loader(5), sgd(model), LOSS, 2, "cpu")
-    for part in ("batch_size 3", "ViT-Ti/16", "gradients of several batches", "Tried to allocate 2.00 GiB"):
+    for part in ("with batch_size 3", "with batch_size 1,", "gradients of 3 batches", "ViT-Ti/16", "2.00 GiB"):
         assert part in str(caught.value)
     assert held["activations"]() is None and held["logits"]() is None, "the traceback holds the batch's tensors"
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -250,6 +250,23 @@ def test_out_of_memory_says_what_to_do_and_lets_go():
     assert all(map(math.isfinite, itertools.chain(*results.values())))
     del model
     assert held["weight"]() is None, "the traceback holds the model"
+
+
+@pytest.mark.parametrize(("batch_size", "words"), [(32, "batch_size 16,.* 2 batches"), (1, "Not even one image fits")])
+def test_out_of_memory_says_by_how_much_to_lower(batch_size, words):
+    error = engine.memory_error(torch.cuda.OutOfMemoryError("CUDA out of memory."), loader(40, batch_size))
+    assert type(error) is torch.cuda.OutOfMemoryError
+    assert re.search(rf"out of memory with batch_size {batch_size}\. .*{words}", str(error))
+
+
+def test_a_schedule_is_stepped_once_an_update():
+    model = linear()
+    optimizer = sgd(model, lr=1.0)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (step + 1))
+    rates = []
+    optimizer.register_step_post_hook(lambda *_: rates.append(optimizer.param_groups[0]["lr"]))
+    engine.train(model, loader(), loader(5), optimizer, LOSS, 2, "cpu", schedule=schedule)
+    assert rates == [1 / (step + 1) for step in range(2 * 3)]
 
 
 def test_other_errors_pass_as_they_are():

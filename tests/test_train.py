@@ -16,7 +16,7 @@ from conftest import CLASSES, ROOT, files_below
 from PIL import Image
 from torch import nn
 
-from going_modular.going_modular import data_setup, engine, train, utils
+from going_modular.going_modular import checkpoints, data_setup, engine, train, utils
 from going_modular.going_modular.data_setup import FoodData
 
 RESULTS = {"train_loss": [1.0, 0.5], "train_acc": [0.25, 0.75], "test_loss": [1.0, 0.8], "test_acc": [0.25, 0.5]}
@@ -41,7 +41,7 @@ def call(monkeypatch):
     """What engine.train was called with; it trains nothing."""
     seen = SimpleNamespace()
 
-    def fake(model, train_dataloader, test_dataloader, optimizer, loss_fn, epochs, device):
+    def fake(model, train_dataloader, test_dataloader, optimizer, loss_fn, epochs, device, *, checkpoint, resume):
         vars(seen).update(locals(), seed=torch.initial_seed())
         return RESULTS
 
@@ -105,13 +105,51 @@ def test_the_metrics_name_every_setting(run, call, tiny_food):
 def test_a_run_that_fails_writes_nothing(run, monkeypatch, tmp_path):
     kept = files_below(run())
 
-    def fail(*arguments):
+    def fail(*arguments, **_):
         raise engine.NonFiniteLossError("Epoch 1 of 2: the loss is nan")
 
     monkeypatch.setattr(engine, "train", fail)
     with pytest.raises(SystemExit, match="nothing was written: Epoch 1 of 2: the loss is nan"):
         run()
     assert files_below(tmp_path / "out") == kept
+
+
+def test_stopped_and_resumed_it_is_the_run_that_never_stopped(run, tmp_path, capsys):
+    whole = run("--epochs", 3, output="whole")
+    kept = ["--checkpoint", tmp_path / "kept"]
+    run("--epochs", 1, *kept, output="first")
+    resumed = run("--epochs", 3, *kept, "--resume", output="resumed")
+    assert (resumed / "model.pth").read_bytes() == (whole / "model.pth").read_bytes()
+    assert files_below(resumed)["metrics.json"] == files_below(whole)["metrics.json"]
+    assert "1 epochs were done before; now 2 more." in capsys.readouterr().out
+    before = files_below(tmp_path)
+    for flags, words in {
+        (): "holds a training of 3 epochs",
+        ("--resume", "--learning-rate", 0.5): "learning_rate 0.001, not 0.5",
+        ("--resume", "--model", "ViT-S/16"): "model ViT-Ti/16, not ViT-S/16",
+    }.items():
+        with pytest.raises(SystemExit, match=f"Nothing was trained: .*{words}"):
+            run(*kept, *flags, "--epochs", 4)
+    assert files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (torch.cuda.OutOfMemoryError("out of memory with batch_size 32. Take 16"), "nothing was written: .*Take 16"),
+        (engine.NonFiniteLossError("the loss is nan"), "nothing was written: the loss is nan"),
+        (checkpoints.CheckpointError("epoch 2 is trained, but not saved"), "nothing was written: epoch 2"),
+        (KeyboardInterrupt(), "130"),
+    ],
+)
+def test_what_stops_a_training_is_said_without_a_traceback(run, monkeypatch, error, words, tmp_path):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(engine, "train", fail)
+    with pytest.raises(SystemExit, match=words):
+        run()
+    assert files_below(tmp_path) == {}
 
 
 # Flags
@@ -172,6 +210,7 @@ def test_without_a_folder_the_food_data_is_taken(call, tiny_food, tmp_path, monk
         ("--data", "no_such_folder"),
         ("--output", __file__),
         ("--output", os.path.join(__file__, "below")),
+        ("--checkpoint", __file__),
     ],
 )
 def test_a_bad_value_is_refused_by_its_flag(run, call, capsys, monkeypatch, flag, value):
@@ -182,6 +221,12 @@ def test_a_bad_value_is_refused_by_its_flag(run, call, capsys, monkeypatch, flag
     message = capsys.readouterr().err.splitlines()[-1]
     assert f"argument {flag}" in message and value in message
     assert vars(call) == {}, "training had begun"
+
+
+def test_resume_needs_to_know_where(run, call, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run("--resume")
+    assert "--checkpoint" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_an_unknown_flag_is_refused(run, call, capsys):

@@ -18,7 +18,7 @@ from torchvision.datasets import DatasetFolder
 
 from going_modular.going_modular import ROOT, drawn_food
 from going_modular.going_modular.images import OneLineError, UnreadableImageError, load_image
-from going_modular.going_modular.sampling import SeededIndex, ShuffledSampler
+from going_modular.going_modular.sampling import SeededIndex, ShuffledSampler, seeded
 from helper_functions import (
     IMAGE_SUFFIXES,
     ArchiveError,
@@ -253,8 +253,7 @@ class FoodDataset(DatasetFolder):
         """Image and class number. A SeededIndex decides what random transforms draw, in any process alike."""
         if not isinstance(index, SeededIndex):
             return super().__getitem__(index)
-        with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it is
-            torch.default_generator.manual_seed(index.seed)
+        with seeded(index.seed):  # the caller's random state stays as it is
             return super().__getitem__(index)
 
 

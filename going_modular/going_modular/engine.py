@@ -3,15 +3,17 @@
 import math
 import traceback
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import torch
 from torch import nn
 
-from going_modular.going_modular.progress import Progress
+from going_modular.going_modular import checkpoints
+from going_modular.going_modular.progress import Progress, in_notebook
 
 
 class NonFiniteLossError(RuntimeError):
-    """The loss became NaN or infinite. The model keeps the weights it had before that batch."""
+    """The loss became NaN or infinite. In training the model keeps the weights it had before that batch."""
 
 
 class RunningMetrics:
@@ -41,8 +43,9 @@ def train_step(
     loss_fn: Callable,
     optimizer: torch.optim.Optimizer,
     device: torch.device | str,
+    schedule: object | None = None,
 ) -> tuple[float, float]:
-    """Train on every batch once.
+    """Train on every batch once. A schedule of torch.optim.lr_scheduler is stepped after each update.
 
     Returns loss and accuracy over all images, each measured as the model was when the image came.
 
@@ -66,6 +69,8 @@ def train_step(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if schedule is not None:
+            schedule.step()
         metrics.update(value, logits, labels)
     return metrics.averages()
 
@@ -75,16 +80,23 @@ def test_step(
 ) -> tuple[float, float]:
     """Loss and accuracy over all images, in eval mode and without gradients.
 
-    Raises ValueError where there is no batch.
+    Raises NonFiniteLossError for a loss of NaN or infinity, since NaN counts as an answer, the first class; ValueError
+    where there is no batch.
     """
-    check_batches(dataloader)
+    batches = check_batches(dataloader)
     model.eval()
     metrics = RunningMetrics()
     with torch.inference_mode():
-        for images, labels in dataloader:
+        for batch, (images, labels) in enumerate(dataloader, start=1):
             images, labels = images.to(device), labels.to(device)
             logits = check_logits(model(images), len(images))
-            metrics.update(loss_fn(logits, labels).item(), logits, labels)
+            value = loss_fn(logits, labels).item()
+            if not math.isfinite(value):
+                raise NonFiniteLossError(
+                    f"the test loss is {value} at batch {batch} of {batches}. Look for NaN in the model's weights "
+                    "(a learning rate that is too high puts it there) and in the images"
+                )
+            metrics.update(value, logits, labels)
     return metrics.averages()
 
 
@@ -99,45 +111,75 @@ def train(
     loss_fn: Callable,
     epochs: int,
     device: torch.device | str,
+    *,
+    schedule: object | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
 ) -> dict[str, list[float]]:
     """Train for `epochs` passes over the training images, with a test after each.
 
     The test figures are for looking at: choosing an epoch or a setting by them would make them training data.
 
-    Returns {"train_loss", "train_acc", "test_loss", "test_acc"}: a list of floats each, one an epoch.
+    Args:
+        schedule: of torch.optim.lr_scheduler; stepped after each update.
+        checkpoint: a folder; after each epoch the whole training is written there, as training.pth.
+        resume: go on with the training that lies there, if one does: weights, optimizer, schedule, epoch, results,
+            random states and data order continue as if nothing had happened. `epochs` counts from the first one.
 
-    Raises NonFiniteLossError, whose `results` holds the epochs before it; ValueError where there is no batch; and what
-    PyTorch raises where memory runs out, with advice. No restart is needed then: all that the batch held is let go.
+    Returns {"train_loss", "train_acc", "test_loss", "test_acc"}: a list of floats each, one an epoch. Interrupting the
+    kernel of a notebook returns those of the finished epochs.
+
+    Raises NonFiniteLossError and checkpoints.CheckpointError, whose `results` holds the epochs before; ValueError where
+    there is no batch or the checkpoint is of another model; FileExistsError where the folder holds a training and
+    `resume` is False; and what PyTorch raises where memory runs out, with advice. No restart is needed then: all that
+    the batch held is let go. KeyboardInterrupt outside a notebook carries `results` too.
     """
     check_batches(train_dataloader)
     check_batches(test_dataloader)
     model.to(device)
     progress = Progress()
-    results = {"train_loss": [], "train_acc": [], "test_loss": [], "test_acc": []}
-    for epoch in range(epochs):
-        set_epoch(train_dataloader, epoch)
-        name = f"Epoch {epoch + 1} of {epochs}"
-        try:
-            with progress.bar(train_dataloader, f"{name}, training") as batches:
-                train_loss, train_acc = train_step(model, batches, loss_fn, optimizer, device)
-            with progress.bar(test_dataloader, f"{name}, testing") as batches:
-                test_loss, test_acc = test_step(model, batches, loss_fn, device)
-        except NonFiniteLossError as error:
-            stopped = NonFiniteLossError(f"{name}: {error}")
-            stopped.results = results
-            raise stopped from None
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            optimizer.zero_grad()
-            del model, optimizer  # a notebook keeps the last traceback, and with it what train still holds
-            raise memory_error(error, train_dataloader) from None
-        progress.line(
-            f"Epoch: {epoch + 1} | train_loss: {train_loss:.4f} | train_acc: {train_acc:.4f} | "
-            f"test_loss: {test_loss:.4f} | test_acc: {test_acc:.4f}"
-        )
-        for key, value in zip(results, (train_loss, train_acc, test_loss, test_acc), strict=True):
-            results[key].append(value)
+    dataloaders = [train_dataloader, test_dataloader]
+    folder = None if checkpoint is None else Path(checkpoint)
+    results = {key: [] for key in checkpoints.KEYS}
+    with checkpoints.reserved(folder):
+        if folder is not None:
+            results = checkpoints.begin(folder, resume, model, optimizer, schedule, dataloaders)
+        done = len(results["train_loss"])
+        if done:
+            progress.line(f"{done} epochs were done before; now {max(epochs - done, 0)} more.")
+        for epoch in range(done, epochs):
+            set_epoch(train_dataloader, epoch)
+            name = f"Epoch {epoch + 1} of {epochs}"
+            try:
+                with progress.bar(train_dataloader, f"{name}, training") as batches:
+                    train_loss, train_acc = train_step(model, batches, loss_fn, optimizer, device, schedule)
+                with progress.bar(test_dataloader, f"{name}, testing") as batches:
+                    test_loss, test_acc = test_step(model, batches, loss_fn, device)
+                row = (train_loss, train_acc, test_loss, test_acc)
+                results = {key: [*results[key], value] for key, value in zip(results, row, strict=True)}
+                if folder is not None:
+                    checkpoints.save(folder, model, optimizer, schedule, dataloaders, results)
+            except NonFiniteLossError as error:
+                stopped = NonFiniteLossError(f"{name}: {error}")
+                stopped.results = results
+                raise stopped from None
+            except KeyboardInterrupt as stop:
+                stop.results = results
+                if not in_notebook():
+                    raise
+                kept = len(results["train_loss"])
+                progress.line(f"Interrupted in epoch {epoch + 1} of {epochs}: these are the results of {kept}.")
+                break
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                optimizer.zero_grad()
+                del model, optimizer, schedule  # a notebook keeps the last traceback, and with it what train holds
+                raise memory_error(error, train_dataloader) from None
+            progress.line(
+                f"Epoch: {epoch + 1} | train_loss: {train_loss:.4f} | train_acc: {train_acc:.4f} | "
+                f"test_loss: {test_loss:.4f} | test_acc: {test_acc:.4f}"
+            )
     return results
 
 
@@ -181,8 +223,15 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 def memory_error(error: RuntimeError, dataloader: Iterable) -> RuntimeError:
     """An error of the same kind that says what to do, while the failed batch's tensors are let go."""
     traceback.clear_frames(error.__traceback__)
+    batch_size = getattr(dataloader, "batch_size", None) or 1
+    smaller = (
+        f"Make the DataLoaders with batch_size {batch_size // 2}, and with half of that if it fails again (adding up "
+        f"the gradients of {-(-batch_size // max(batch_size // 2, 1))} batches before each step trains as the large "
+        "one would), or take"
+        if batch_size > 1
+        else "Not even one image fits: take"
+    )
     return type(error)(
-        f"out of memory with batch_size {getattr(dataloader, 'batch_size', None)}. Make the DataLoaders with a smaller "
-        "one (adding up the gradients of several batches before each step trains as the large one would), or take a "
-        f"smaller model, such as ViT-Ti/16, and run this again: no restart is needed. PyTorch says: {error}"
+        f"out of memory with batch_size {batch_size}. {smaller} a smaller model, such as ViT-Ti/16, or smaller images, "
+        f"and run this again: no restart is needed. PyTorch says: {error}"
     )

@@ -33,13 +33,13 @@ def predict_image(
     data_setup.create_transform(image_size). The model keeps its mode, training or eval.
 
     Raises UnreadableImageError, a ValueError, for what is no image; DownloadError where a URL gives nothing; ValueError
-    where the model does not answer with (1, K).
+    where the model does not answer with (1, K), or with NaN.
     """
     device = get_device() if device is None else device
     transform = transform or getattr(model, "transform", None) or create_transform(image_size)
     batch = transform(open_image(image)).unsqueeze(0).to(device)  # (1, C, H, W)
     with evaluating(model, device):
-        logits = check_logits(model(batch), 1)  # (1, K)
+        logits = check_finite(check_logits(model(batch), 1))  # (1, K)
     return logits.softmax(dim=1)[0].cpu()
 
 
@@ -96,16 +96,28 @@ def predict_all(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Every image of a dataloader answered, in its order: probabilities (M, K) and labels (M,), on the CPU.
 
-    The model keeps its mode. Raises ValueError where there is no batch, or where the model does not answer with (B, K).
+    The model keeps its mode. Raises ValueError where there is no batch, or where the model does not answer with (B, K),
+    or with NaN.
     """
     check_batches(dataloader)
     device = get_device() if device is None else device
     probabilities, truth = [], []
     with evaluating(model, device):
         for images, labels in dataloader:
-            probabilities.append(check_logits(model(images.to(device)), len(images)).softmax(dim=1).cpu())
+            logits = check_finite(check_logits(model(images.to(device)), len(images)))  # (B, K)
+            probabilities.append(logits.softmax(dim=1).cpu())
             truth.append(labels)
     return torch.cat(probabilities), torch.cat(truth)
+
+
+def check_finite(logits: torch.Tensor) -> torch.Tensor:
+    """The logits; ValueError where one is NaN or infinite, since NaN would count as the first class."""
+    if not logits.isfinite().all():
+        raise ValueError(
+            "the model answered with NaN or infinity: look for them in its weights (a training that failed puts them "
+            "there) and in the images"
+        )
+    return logits
 
 
 @contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sized
+from contextlib import contextmanager
 
+import numpy as np
 import torch
 from torch.utils.data import Sampler
 
@@ -18,6 +20,21 @@ class SeededIndex(int):
         made = super().__new__(cls, index)
         made.seed = seed
         return made
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Python, NumPy and torch's CPU generator draw from this seed inside, and go on as before afterwards."""
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            yield
+    finally:
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
 
 
 class ShuffledSampler(Sampler[int]):

@@ -4,6 +4,9 @@ Run it from the repository's root. It writes into --output:
     model.pth         the trained model, for utils.load_model
     metrics.json      every setting, and loss and accuracy by epoch
     loss_curves.png   the same as a picture
+
+With --checkpoint FOLDER every epoch is kept there, and the same command with --resume goes on after the last one, to
+the same weights as if it had never stopped (on the CPU bit for bit).
 """
 
 import argparse
@@ -17,9 +20,13 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from going_modular.going_modular import ROOT, data_setup, engine, utils
+from going_modular.going_modular import ROOT, checkpoints, data_setup, engine, utils
 from going_modular.going_modular.vit import VARIANTS, ViT
 from helper_functions import plot_loss_curves, set_seeds
+
+STOPPED = (engine.NonFiniteLossError, checkpoints.CheckpointError)
+FOLDERS = ("data", "output", "checkpoint", "resume")  # no settings of the training itself
+FREE = ("epochs", "workers", "device")  # settings that may be others when a training goes on
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -42,13 +49,32 @@ def main(arguments: list[str] | None = None) -> None:
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=options.learning_rate, betas=(0.9, 0.999), weight_decay=options.weight_decay
     )
+    if options.checkpoint is not None:
+        check_settings(options, kind)
     start = time.perf_counter()
     try:
         results = engine.train(
-            model, train_dataloader, test_dataloader, optimizer, nn.CrossEntropyLoss(), options.epochs, options.device
+            model,
+            train_dataloader,
+            test_dataloader,
+            optimizer,
+            nn.CrossEntropyLoss(),
+            options.epochs,
+            options.device,
+            checkpoint=options.checkpoint,
+            resume=options.resume,
         )
-    except engine.NonFiniteLossError as error:
+    except KeyboardInterrupt:
+        print(f"Interrupted; nothing was written to {utils.shown(options.output)}", file=sys.stderr)
+        sys.exit(130)
+    except RuntimeError as error:
+        if not isinstance(error, STOPPED) and not engine.is_out_of_memory(error):
+            raise
         sys.exit(f"Training stopped and nothing was written: {error}")
+    except (FileExistsError, ValueError) as error:
+        if options.checkpoint is None:
+            raise
+        sys.exit(f"Nothing was trained: {error}")
     seconds = time.perf_counter() - start
     write(options, model, class_names, transform, kind, results)
     print(f"Accuracy on the {len(test_dataloader.dataset)} test images: {results['test_acc'][-1]:.1%}, {seconds:.0f} s")
@@ -74,6 +100,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--workers", type=not_negative(int), help="processes that load images (what suits the machine)")
     add("--device", choices=utils.DEVICES, help="where to train (the best there is)")
     add("--output", type=Path, default=ROOT / "build" / "train", help="folder for what is written (build/train)")
+    add("--checkpoint", type=Path, help="folder where each epoch is kept, to go on from (none)")
+    add("--resume", action="store_true", help="go on with the training in --checkpoint, if there is one")
     options = parser.parse_args(arguments)
     options.device = options.device or utils.get_device()
     patch_size = VARIANTS[options.model]["patch_size"]
@@ -85,8 +113,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error(f"argument --device: PyTorch finds no {options.device} here")
     if options.data and not all((options.data / split).is_dir() for split in ("train", "test")):
         parser.error(f"argument --data: {options.data} does not hold the folders train and test")
-    if any(path.is_file() for path in (options.output, *options.output.parents)):
-        parser.error(f"argument --output: {options.output} is no folder, or lies below a file")
+    for flag, folder in (("--output", options.output), ("--checkpoint", options.checkpoint)):
+        if folder is not None and any(path.is_file() for path in (folder, *folder.parents)):
+            parser.error(f"argument {flag}: {folder} is no folder, or lies below a file")
+    if options.resume and options.checkpoint is None:
+        parser.error("argument --resume: name the folder with --checkpoint")
     return options
 
 
@@ -140,15 +171,33 @@ def find_data(folder: Path | None) -> tuple[Path, str]:
     return food.path, food.kind
 
 
+def check_settings(options: argparse.Namespace, data: str) -> None:
+    """Keep the settings beside the checkpoint; exit where those of the training that lies there are others."""
+    path = options.checkpoint / "settings.json"
+    settings = {name: value for name, value in vars(options).items() if name not in (*FOLDERS, *FREE)} | {"data": data}
+    if path.is_file() and (options.checkpoint / checkpoints.NAME).is_file():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        for name in settings:
+            if kept.get(name) != settings[name]:
+                sys.exit(
+                    f"Nothing was trained: {utils.shown(options.checkpoint)} holds a training with {name} "
+                    f"{kept.get(name)}, not {settings[name]}: use that, or another --checkpoint"
+                )
+    else:
+        with utils.replacing(path) as file:
+            file.write(json.dumps(settings, indent=2).encode() + b"\n")
+
+
 def write(
     options: argparse.Namespace, model: ViT, class_names: list[str], transform: dict, data: str, results: dict
 ) -> None:
     """The model, the metrics and the loss curves."""
     options.output.mkdir(parents=True, exist_ok=True)
     utils.save_checkpoint(model, options.output / "model.pth", class_names, transform)
-    settings = {name: value for name, value in vars(options).items() if name not in ("data", "output")}
+    settings = {name: value for name, value in vars(options).items() if name not in FOLDERS}
     metrics = {"data": data, **settings, "class_names": class_names, "results": results}
-    (options.output / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    with utils.replacing(options.output / "metrics.json") as file:
+        file.write(json.dumps(metrics, indent=2).encode() + b"\n")
     plot_loss_curves(results)
     figure = plt.gcf()
     figure.savefig(options.output / "loss_curves.png", dpi=150)

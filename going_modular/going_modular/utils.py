@@ -1,9 +1,13 @@
 """Device choice, saving and loading models, and the results ledger."""
 
+import itertools
 import json
 import os
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -17,6 +21,7 @@ from helper_functions import describe_file
 RESULTS = ROOT / "build" / "results.jsonl"
 CHECKPOINT_FORMAT = "vit-checkpoint-1"
 DEVICES = ("cuda", "mps", "cpu")
+OWNED: dict[Path, BinaryIO] = {}  # what own_path has given out: the path, and the locked file that says so
 
 
 def available_devices() -> list[str]:
@@ -69,7 +74,7 @@ def save_checkpoint(model: nn.Module, path: str | Path, class_names: list[str], 
 
 
 def plain(value: object) -> object:
-    """The value in Python's own types: torch.load takes back neither NumPy's numbers nor paths.
+    """The value in Python's own types and tensors: torch.load takes back neither NumPy's numbers nor paths.
 
     Raises TypeError for what has no such form.
     """
@@ -81,9 +86,9 @@ def plain(value: object) -> object:
         return value.as_posix()
     if isinstance(value, np.generic):
         return value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, float, str, torch.Tensor)):
         return value
-    raise TypeError(f"a checkpoint holds numbers, texts, lists and dicts, not a {type(value).__name__}: {value!r}")
+    raise TypeError(f"a checkpoint holds tensors, numbers, texts, lists and dicts, not a {type(value).__name__}")
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -96,18 +101,68 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 
 def write_atomically(content: object, path: Path) -> None:
-    """torch.save into a temporary file beside `path`, then rename: an older file stays whole until the new one is."""
+    """torch.save, so that an older file stays whole until the new one is."""
+    with replacing(path) as file:
+        torch.save(content, file)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file beside `path`, open for writing; it takes the path's place when all of it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
-            torch.save(content, file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+# Several processes at once
+
+
+def lock(file: BinaryIO) -> bool:
+    """Lock an open file for this process until that is closed; False where another process has it.
+
+    The system lets go of it when the process ends, however it ends. A file system without locks counts as free.
+    """
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def own_path(path: str | Path) -> Path:
+    """The path itself, or name_2, name_3, ... where another process that is still running got that one here.
+
+    So two notebooks that train at once save beside each other, and the one that runs again replaces its own file.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        candidate = path if number == 1 else path.with_name(f"{path.stem}_{number}{path.suffix}")
+        if candidate in OWNED:
+            return candidate
+        file = candidate.with_name(f".{candidate.name}.lock").open("a+b")
+        if lock(file):
+            OWNED[candidate] = file
+            return candidate
+        file.close()
 
 
 # Loading
@@ -264,17 +319,27 @@ def record_result(
     }
     path = RESULTS if path is None else Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(result) + "\n")
+    with path.open("a+b") as file:  # one write, at the end: what several notebooks record at once stays line by line
+        broken = file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+        file.write(b"\n" * broken + json.dumps(result).encode() + b"\n")
     return result
 
 
 def read_results(path: Path | None = None) -> list[dict]:
-    """The ledger's results, oldest first; none where nothing has been recorded."""
+    """The ledger's results, oldest first; none where nothing has been recorded.
+
+    A line that a killed process left unfinished is passed over.
+    """
     path = RESULTS if path is None else Path(path)
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    results = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            results.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return results
 
 
 def format_results(results: list[dict]) -> str:
