@@ -1,4 +1,4 @@
-# make lab | run | test | test-all | solutions | notebooks | results | figures | pretrain | address | clean
+# make lab | run | test | test-all | solutions | fuzz | notebooks | results | figures | pretrain | address | clean
 # (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
@@ -11,7 +11,7 @@ READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cks
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 NBVAL = $(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200
 
-.PHONY: lab run test test-all units nbval solutions photos lint notebooks results figures pretrain address clean
+.PHONY: lab run test test-all units nbval solutions photos lint fuzz notebooks results figures pretrain address clean
 
 lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
@@ -41,6 +41,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell README.md going_modular helper_functions.py notebooks tests tools docs data models
+
+# Thousands of damaged and foreign files, for at most 20 minutes; FUZZ="--seed 7 --images 50000" makes it others, and more.
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/run.py $(FUZZ)
 
 notebooks: $(READY)
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place

@@ -6,6 +6,7 @@ This file stands alone: it imports nothing of this project, so that it can be fe
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import random
@@ -15,10 +16,11 @@ import stat
 import tempfile
 import threading
 import time
+import unicodedata
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 MAX_FILES = 100_000  # entries in an archive
@@ -376,16 +378,48 @@ def unpack(archive: Path, folder: Path, origin: str) -> Path:
     try:
         with zipfile.ZipFile(archive) as opened:
             places = places_of(opened.infolist())
+            needed, free = sum(info.file_size for info in places), shutil.disk_usage(folder.parent).free
+            if needed > free:
+                raise ArchiveError(f"it needs {needed:,} bytes, and {free:,} are free on this disk.")
             for info, place in places.items():
-                path = folder / place
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with opened.open(info) as packed, path.open("wb") as file:
+                with opened.open(info) as packed, new_file(folder / place, info.filename) as file:
                     shutil.copyfileobj(packed, file)
     except ArchiveError as error:
         raise ArchiveError(f"{origin} gave a zip that was not unpacked: {error}") from None
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, zlib.error) as error:
-        raise ArchiveError(f"{origin} gave {describe_file(archive)}: {error}. Download it again.") from None
+    except Exception as error:  # noqa: BLE001 - zipfile and the packers raise errors of many kinds on damaged files
+        if isinstance(error, OSError) and error.errno is not None:  # not the zip's fault: a full disk, no permission
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ArchiveError(f"{origin} gave {describe_file(archive)}: {reason}. Download it again.") from None
     return folder
+
+
+def new_file(path: Path, entry: str) -> BinaryIO:
+    """A new file, open for writing, and its folders; ArchiveError where this system has no such name for it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("xb")
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        what = getattr(error, "strerror", None) or error
+        raise ArchiveError(f"the entry {entry!r} has no name that this system can write ({what}).") from None
+
+
+def check_names(places: dict[zipfile.ZipInfo, PurePosixPath]) -> None:
+    """ArchiveError where two entries would be one file on some system, or one is a file and another's folder."""
+    seen = {}  # as a system sees it that tells neither capitals nor the forms of an accented letter apart
+    for info, place in places.items():
+        parts = tuple(unicodedata.normalize("NFC", part).casefold() for part in place.parts)
+        if parts in seen:
+            raise ArchiveError(f"the entries {seen[parts]!r} and {info.filename!r} have the same name on some systems.")
+        seen[parts] = info.filename
+    for parts, name in seen.items():
+        for length in range(1, len(parts)):
+            if parts[:length] in seen:
+                raise ArchiveError(
+                    f"the entry {seen[parts[:length]]!r} is a file, and {name!r} is in a folder so called."
+                )
 
 
 def places_of(entries: list[zipfile.ZipInfo]) -> dict[zipfile.ZipInfo, PurePosixPath]:
@@ -409,6 +443,7 @@ def places_of(entries: list[zipfile.ZipInfo]) -> dict[zipfile.ZipInfo, PurePosix
         raise ArchiveError(
             f"it holds no images, only {', '.join(map(str, [*places.values()][:3])) or 'empty folders'}."
         )
+    check_names(places)
     below = {place.parts[1:2] for place in places.values()}
     if len({place.parts[0] for place in places.values()}) == 1 and {("train",), ("test",)} <= below:
         places = {info: place.relative_to(place.parts[0]) for info, place in places.items()}

@@ -20,6 +20,8 @@ TURNS = {  # EXIF orientation: what puts the picture upright
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+# What photos come in. Pillow knows more, and starts another program for some (EPS): not for a file from anywhere.
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "TIFF", "BMP", "PPM", "GIF", "AVIF")
 
 
 class OneLineError(ValueError):
@@ -35,6 +37,12 @@ class OneLineError(ValueError):
 
 class UnreadableImageError(OneLineError):
     """A file is no image, or only a part of one. The message names the file and the reason."""
+
+
+def readable_formats() -> list[str]:
+    """Which of FORMATS this Pillow has."""
+    Image.init()
+    return [name for name in FORMATS if name in Image.OPEN]
 
 
 def load_image(source: str | Path | Image.Image) -> Image.Image:
@@ -63,11 +71,13 @@ def load_image(source: str | Path | Image.Image) -> Image.Image:
         raise FileNotFoundError(f"There is no image {path}.")
     if path.is_dir():
         raise UnreadableImageError(f"{path}: this is a folder, not an image.")
-    with path.open("rb") as file:
+    if not path.is_file():  # reading a named pipe would wait for ever
+        raise UnreadableImageError(f"{path}: this is a device or a pipe, not an image.")
+    with path.open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's remarks on metadata that nobody asks for
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", Image.DecompressionBombWarning)
-                image = Image.open(file)
+            image = Image.open(file, formats=readable_formats())
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             limit = f"{Image.MAX_IMAGE_PIXELS:,}"
             raise UnreadableImageError(f"{path}: more than {limit} pixels; save it smaller.") from None
@@ -85,7 +95,7 @@ def _read(image: Image.Image, name: str) -> Image.Image:
         raise UnreadableImageError(f"{name}: the image is damaged or cut off ({error}).") from None
     try:
         picture = _to_rgb(_upright(image))
-    except ValueError as error:
+    except Exception as error:  # noqa: BLE001 - and so do its conversions
         raise UnreadableImageError(f"{name}: mode {image.mode} can't be turned into RGB ({error}).") from None
     picture.info = {}  # no orientation is left, so that nobody applies it twice
     return picture

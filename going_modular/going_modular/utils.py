@@ -181,21 +181,29 @@ def load_model(path: str | Path, device: str | torch.device = "cpu", **config) -
     """
     content = read_weights(path)
     if content.get("format") == CHECKPOINT_FORMAT:
-        state_dict, known = content["state_dict"], content["config"]
+        state_dict, known = content.get("state_dict"), content.get("config")
+        if not isinstance(state_dict, dict) or not isinstance(known, dict):
+            raise ValueError(
+                f"{shown(path)} is a checkpoint of another model than this project's ViT, or a part of one"
+            )
     else:
         state_dict = content
         known = config_from_state_dict(state_dict, path, config)
     for name, value in config.items():
         if name in known and not same_setting(known[name], value):
             raise ValueError(f"{name}={value!r} was asked for, but {shown(path)} was saved with {name}={known[name]!r}")
-    model = ViT(**{**known, **config})
     try:
+        check_sizes({**known, **config}, state_dict)
+        model = ViT(**{**known, **config})
         model.load_state_dict(state_dict)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{shown(path)} does not fit the ViT it describes. {error}") from None
     info = {"config": model.config, "class_names": content.get("class_names"), "transform": content.get("transform")}
     if info["transform"]:
-        model.transform = create_transform(**info["transform"])
+        try:
+            model.transform = create_transform(**info["transform"])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{shown(path)} holds no transform that is known here. {error}") from None
     return model.to(device).eval(), info
 
 
@@ -225,6 +233,19 @@ def read_weights(path: str | Path) -> dict:
     return content
 
 
+def check_sizes(config: dict, state_dict: dict) -> None:
+    """Raise ValueError where a ViT so built has other shapes, before memory is asked for on a file's word."""
+    layers = config.get("num_transformer_layers", 0)
+    if isinstance(layers, int) and layers > len(state_dict):
+        raise ValueError(f"{layers} encoder blocks can't lie in {len(state_dict)} tensors")
+    with torch.device("meta"):
+        expected = {name: tensor.shape for name, tensor in ViT(**config).state_dict().items()}
+    for name, shape in expected.items():
+        found = getattr(state_dict.get(name), "shape", None)
+        if found != shape:
+            raise ValueError(f"{name} has the shape {found and tuple(found)}, not {tuple(shape)}")
+
+
 def config_from_state_dict(state_dict: dict, path: str | Path, given: dict) -> dict:
     """What a state_dict's names and shapes tell of ViT's arguments.
 
@@ -241,7 +262,7 @@ def config_from_state_dict(state_dict: dict, path: str | Path, given: dict) -> d
             f"{shown(path)} does not hold this ViT's weights: {error} is missing or of another shape. "
             f"The first names in it: {names}"
         ) from None
-    layers = {name.split(".")[1] for name in state_dict if name.startswith("transformer_encoder.")}
+    layers = {name.split(".")[1] for name in map(str, state_dict) if name.startswith("transformer_encoder.")}
     known = {
         "in_channels": in_channels,
         "patch_size": patch_size,
