@@ -39,6 +39,8 @@ FILE_KINDS = {  # how a file begins, in small letters: what it is
     b"7z\xbc\xaf": "a 7z file",
 }
 
+WINDOWLESS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")  # matplotlib's backends that only write files
+
 NETWORK_FAILURES = (  # how an error of requests reads; what it means and what to do; whether another try may help
     ("^SSLError", "the certificate can't be checked; behind a proxy with its own, set REQUESTS_CA_BUNDLE", False),
     ("^ProxyError", "the proxy does not answer; check HTTP_PROXY, HTTPS_PROXY and NO_PROXY", True),
@@ -103,7 +105,7 @@ def plot_loss_curves(results: dict[str, list[float]]) -> None:
     curves = checked_curves(results)
     epochs = range(1, len(curves["train_loss"]) + 1)
     # Where no window can show them, figures would only pile up: the one before is given free.
-    name = "loss curves" if plt.get_backend().lower() == "agg" else None
+    name = "loss curves" if plt.get_backend().lower() in WINDOWLESS else None
     if name and plt.fignum_exists(name):
         plt.close(name)
     _, all_axes = plt.subplots(1, 2, num=name, figsize=(7, 3.4), layout="constrained")

@@ -14,7 +14,7 @@ from torch import nn
 from going_modular.going_modular.data_setup import UnreadableImageError, create_transform, load_image
 from going_modular.going_modular.engine import check_batches, check_logits
 from going_modular.going_modular.utils import get_device
-from helper_functions import answer, network_errors
+from helper_functions import WINDOWLESS, answer, network_errors
 
 TIMEOUT = (5, 20)  # seconds to connect, and between two pieces of the answer
 
@@ -65,7 +65,8 @@ def pred_and_plot_image(
         )
     best = probabilities.argmax().item()
     # Where no window can show them, figures would only pile up: there the one before is drawn over.
-    _, axes = plt.subplots(num="prediction" if plt.get_backend().lower() == "agg" else None, clear=True)
+    windowless = plt.get_backend().lower() in WINDOWLESS
+    _, axes = plt.subplots(num="prediction" if windowless else None, clear=True)
     axes.imshow(image)
     axes.set_title(f"Pred: {class_names[best]} | Prob: {probabilities[best]:.3f}")
     axes.axis("off")
