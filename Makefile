@@ -10,10 +10,10 @@ READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cks
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 NBVAL = $(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200
 
-.PHONY: lab run test test-all units nbval solutions photos lint notebooks figures pretrain address clean
+.PHONY: lab run test test-all units nbval solutions photos lint notebooks figures pretrain address site links slow actionlint clean
 
 lab: $(READY)
-	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
+	JUPYTER_CONFIG_PATH=tools/jupyter $(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
 
 run: $(READY)
 	$(BIN)/python tools/run_notebooks.py

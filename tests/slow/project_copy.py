@@ -1,4 +1,4 @@
-"""A copy of this project as a git repository, as a visitor would find it on GitHub: for tests that clone it or write in it."""
+"""A copy of this project as a git repository, as GitHub would serve it: for tests that clone it or write in it."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ def serve_project(target: Path) -> Path:
 
 
 def copy_drawings(root: Path) -> None:
-    """Give a copy of the project the drawn pictures that were drawn here before, if they were: drawing takes a while."""
+    """Give a copy of the project the pictures that were drawn here before, if they were: drawing takes a while."""
     drawn = ROOT / "data" / "drawn_pizza_steak_sushi"
     if drawn.is_dir():
         shutil.copytree(drawn, root / "data" / drawn.name)

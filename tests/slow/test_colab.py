@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from project_copy import ROOT, copy_drawings, git, same_everywhere, serve_project, size
+from project_copy import ROOT, git, same_everywhere, serve_project, size
 
 ADDRESS = "octocat/vit-lesson"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
