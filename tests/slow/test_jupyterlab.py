@@ -115,7 +115,7 @@ def test_a_notebook_runs_in_the_browser(lab, browser, path):  # noqa: F811
     assert not [o for cell in cells for o in cell.get("outputs", []) if o.get("name") == "stderr"]
     for number in [number for number, cell in enumerate(cells) if figures(cell)]:
         look_at_figures(page, number)
-    for number, cell in enumerate(cells):
+    for cell in cells:
         if cell["cell_type"] == "markdown":
             for alt in re.findall(r"!\[([^\]]+)\]\((?!https?:)", "".join(cell["source"])):
                 assert width(page.locator(".jp-Notebook").get_by_alt_text(alt, exact=True)) > 100, alt
