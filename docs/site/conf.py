@@ -14,10 +14,13 @@ root_doc = "index"
 
 nb_execution_mode = "off"  # the outputs are those that are committed
 nb_merge_streams = True
+nb_code_prompt_show = "Show the set-up cell"  # the one cell that tools/make_site.py folds up
+nb_code_prompt_hide = "Hide the set-up cell"
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_static_path = ["static"]
 html_favicon = "static/favicon.svg"
 html_css_files = ["katex/katex.min.css", "site.css"]

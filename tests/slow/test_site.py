@@ -30,6 +30,12 @@ TOO_WIDE = """() => [...document.querySelectorAll('article *')].filter(element =
     return element.getBoundingClientRect().right > window.innerWidth + 1;
 }).map(element => element.outerHTML.slice(0, 120))"""
 
+COVERED = """() => [...document.querySelectorAll('.katex-html > .katex-tag')].filter(tag => {
+    const bases = [...tag.parentElement.querySelectorAll('.katex-base')].filter(base => !tag.contains(base));
+    const ends = bases.map(base => base.getBoundingClientRect().right);
+    return Math.max(...ends) > tag.getBoundingClientRect().left;
+}).map(tag => tag.parentElement.textContent.slice(0, 80))"""
+
 
 @pytest.fixture(scope="module")
 def site():
@@ -93,6 +99,8 @@ def test_a_page(site, visit, name):
     assert page.locator("a.colab").count() == 1
     assert page.locator(".tex").count() == page.locator(".tex .katex").count()
     assert page.locator(".katex-error").count() == 0
+    # The names that COVERED and site.css go by are still KaTeX's.
+    assert (r"\tag{" in page.content()) is (page.locator(".katex-html > .katex-tag").count() > 0)
     text = page.locator("article").inner_text()
     assert not re.search(r"\$\$|\]\(|\*\*", re.sub(r"(?s)```.*?```", "", prose(page))), "markup is left over"
     assert len(text) > 1000
@@ -116,6 +124,7 @@ def test_a_page_on_a_phone(visit, name, scheme):
     page.evaluate(LOAD)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400, page.evaluate(TOO_WIDE)
     assert page.evaluate(TOO_WIDE) == []
+    assert page.evaluate(COVERED) == [], "the number of an equation lies on the equation"
     assert page.eval_on_selector("article p", "text => parseFloat(getComputedStyle(text).fontSize)") >= 15
     colours = page.eval_on_selector("body", "body => getComputedStyle(body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", colours)[:3])) < 200) is (scheme == "dark"), colours
