@@ -14,6 +14,7 @@ from project_copy import ROOT, git, same_everywhere, serve_project, size
 
 ADDRESS = "octocat/vit-lesson"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+EXERCISES = sorted((ROOT / "notebooks" / "exercises").glob("[0-9][0-9]_*.ipynb"))
 FIRST_CELLS = 4  # code cells: the set-up, the imports, and what comes next
 LARGEST_CLONE = 10_000_000  # bytes, without the checkpoint
 
@@ -72,7 +73,7 @@ def printing(code: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_code_cell(code)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *EXERCISES[:1]], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_notebook_alone_sets_itself_up(path, colab, tmp_path):
     content = tmp_path / "content"
     notebook = first_cells(path)
