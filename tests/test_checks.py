@@ -207,4 +207,7 @@ def test_checking_loads_neither_matplotlib_nor_torchvision():
         "import sys; from going_modular.going_modular import checks; "
         "print({'matplotlib', 'torchvision'} & set(sys.modules))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True).stdout
+        == "set()\n"
+    )

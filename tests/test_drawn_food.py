@@ -107,7 +107,7 @@ for name in sorted(FOODS):
     for hash_seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=True)
         assert done.stdout.split() == here
 
 

@@ -161,6 +161,13 @@ def test_verdict_names_each_problem_and_what_to_do(found, words):
         assert expected in answer
 
 
+def test_verdict_in_colab_says_where_a_gpu_is(monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    on_cpu = machine.verdict(make_machine(device="cpu", device_name=""))
+    assert on_cpu.count("\n") == 1 and "Runtime > Change runtime type > T4 GPU > Save" in on_cpu
+    assert "Runtime" not in machine.verdict(make_machine(device="cuda", device_name="Tesla T4"))
+
+
 def test_verdict_names_all_problems_at_once():
     versions = {"python": "3.8.0", "torch": None, "torchvision": "0.1"}
     assert machine.verdict(make_machine(versions=versions, free_disk=0)).count("\n- ") == 4

@@ -406,7 +406,7 @@ def test_it_lies_on_disk_in_half_precision_and_loads_as_plain_content(offline):
     assert {value.dtype for value in content["state_dict"].values()} == {torch.float16}
     assert pretrained.OFFLINE.stat().st_size <= 12 * 2**20
     assert utils.load_model(pretrained.OFFLINE)[1]["class_names"] == FOODS
-    sums = (pretrained.OFFLINE.parent / "SHA256SUMS").read_text()
+    sums = (pretrained.OFFLINE.parent / "SHA256SUMS").read_text(encoding="utf-8")
     assert sums == f"{hashlib.sha256(pretrained.OFFLINE.read_bytes()).hexdigest()}  {pretrained.OFFLINE.name}\n"
     assert {path.name for path in pretrained.OFFLINE.parent.iterdir()} == {pretrained.OFFLINE.name, "SHA256SUMS"}
 
@@ -415,10 +415,10 @@ def test_saving_it_leaves_the_model_as_it_is_and_other_sums_in_place():
     model = fill_with_noise(ViT.from_variant("ViT-Ti/16", 2, img_size=32))
     before = copies(model.state_dict())
     pretrained.OFFLINE.parent.mkdir()
-    (pretrained.OFFLINE.parent / "SHA256SUMS").write_text(f"{'0' * 64}  other.pth\n")
+    (pretrained.OFFLINE.parent / "SHA256SUMS").write_text(f"{'0' * 64}  other.pth\n", encoding="utf-8")
     pretrained.save_offline_checkpoint(model, ["a", "b"], {"img_size": 32})
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    assert (pretrained.OFFLINE.parent / "SHA256SUMS").read_text().count("\n") == 2
+    assert (pretrained.OFFLINE.parent / "SHA256SUMS").read_text(encoding="utf-8").count("\n") == 2
     assert get_pretrained_vit(2, "cpu", variant="ViT-Ti/16").source == "offline"
 
 

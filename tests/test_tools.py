@@ -1,6 +1,7 @@
 """tools: setting the repository's address, the notebooks' set-up cell, and running the notebooks."""
 
 import importlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -160,14 +161,39 @@ def test_the_cell_in_colab_fetches_once(cell, tmp_path, monkeypatch):
     def clone(command, **_):
         cell.calls.append(command)
         scripts = empty / "vit-lesson" / "going_modular" / "going_modular"
-        scripts.mkdir(parents=True)
+        scripts.mkdir(parents=True, exist_ok=True)
         (scripts / "vit.py").touch()
+        return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(subprocess, "run", clone)
     assert cell(empty, "octocat/vit-lesson", times=2)["ROOT"] == empty / "vit-lesson"
-    (command,) = cell.calls
-    assert command[:2] == ["git", "clone"] and "--depth=1" in command
-    assert command[-1] == "https://github.com/octocat/vit-lesson"
+    command, select = cell.calls
+    assert command[:2] == ["git", "clone"] and {"--depth=1", "--filter=blob:none", "--sparse"} <= set(command)
+    assert command[-2:] == ["https://github.com/octocat/vit-lesson", str(empty / "vit-lesson")]
+    assert select[:3] == ["git", "-C", str(empty / "vit-lesson")]
+    assert select[-5:] == ["sparse-checkout", "set", "docs", "going_modular", "models"]
+
+
+def test_the_cell_in_colab_where_git_fails(cell, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+
+    def clone(command, **_):
+        cell.calls.append(command)
+        return subprocess.CompletedProcess(command, 128, stderr="fatal: no such thing\n")
+
+    monkeypatch.setattr(subprocess, "run", clone)
+    with pytest.raises(
+        RuntimeError, match="octocat/vit-lesson could not be fetched.*no such thing\n.*run this cell again"
+    ):
+        cell(tmp_path, "octocat/vit-lesson")
+    assert len(cell.calls) == 1
+
+
+def test_the_cell_adds_torchinfo_and_touches_nothing_else(project, cell, monkeypatch):
+    """Colab has torch and lacks torchinfo: no package but this one is installed, not even one it might ask for."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    cell(project.path)
+    assert cell.calls == [[sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "torchinfo"]]
 
 
 # Running the notebooks

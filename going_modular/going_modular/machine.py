@@ -113,12 +113,19 @@ def find_problems(machine: Machine) -> list[str]:
 
 
 def verdict(machine: Machine) -> str:
-    """One sentence where all is well; else the problems, a line each."""
+    """One sentence where all is well, and in Colab how to get a GPU; else the problems, a line each."""
     problems = find_problems(machine)
     if problems:
         return "\n".join(["Not ready yet:", *(f"- {problem}" for problem in problems)])
     place = "the CPU" if machine.device == "cpu" else machine.device_name or machine.device
-    return f"You can run everything: training takes {machine.variant} on {place}."
+    return f"You can run everything: training takes {machine.variant} on {place}.{gpu_reminder(machine.device)}"
+
+
+def gpu_reminder(device: str) -> str:
+    """How to get a GPU in Colab, on a line of its own, where this is Colab and there is none; else ""."""
+    if device != "cpu" or "google.colab" not in sys.modules:
+        return ""
+    return "\nFor a GPU: Runtime > Change runtime type > T4 GPU > Save, then Runtime > Run all."
 
 
 def format_machine(machine: Machine) -> str:
