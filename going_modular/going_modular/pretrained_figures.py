@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator, PercentFormatter
 
 from going_modular.going_modular.figure_style import COLOURS, DPI, SIZES, finite_array, styled
 from going_modular.going_modular.figures import (
@@ -100,7 +100,11 @@ def draw_amounts(axes: Axes, kind: str, amounts: Mapping[str, float]) -> None:
     room = max(0.3 * (high - low), 0.4)  # for the words above the outer points
     axes.set_xscale("log")
     axes.set_xlim(10 ** (low - room), 10 ** (high + room))
-    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    if high - low + 2 * room < 2.5:  # few powers of ten: numbers between them, written out
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=8))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda amount, _: f"{amount:g}"))
+    else:
+        axes.xaxis.set_major_locator(LogLocator(numticks=6))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     for place, amount in enumerate(amounts.values()):
