@@ -210,7 +210,7 @@ with reserved(Path(sys.argv[1])):
 
 def test_two_processes_do_not_train_into_one_folder(tiny_food, tmp_path):
     command = [sys.executable, "-c", HOLDER, tmp_path]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as holder:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(FileExistsError, match="another process trains into"):
             Run(tiny_food).train(1, tmp_path)
@@ -345,7 +345,9 @@ for room in sorted({0, 1, 100, *range(0, size, size // 20), size - 1}):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can't limit a file's size")
 def test_a_disk_that_is_really_full_at_any_byte(tmp_path):
     """The system itself lets no file grow past a limit: 20 and more places within the checkpoint."""
-    done = subprocess.run([sys.executable, "-c", FULL, tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) >= 20 and all("the checkpoint of epoch 1 stays" in line for line in lines)
@@ -364,7 +366,7 @@ def test_a_path_is_its_processs_own(tmp_path):
     )
     path = tmp_path / "models" / "scratch_drawn.pth"
     command = [sys.executable, "-c", code, path]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as other:
         assert other.stdout.readline().split() == ["scratch_drawn.pth"] * 2
         assert [utils.own_path(path).name for _ in range(2)] == ["scratch_drawn_2.pth"] * 2
         other.kill()

@@ -164,9 +164,12 @@ def test_no_shell_but_in_the_set_up_cell(path):
     for source, is_setup in cells(path):
         assert not [line for line in source.splitlines() if line.lstrip().startswith(("!", "%", "?"))], source
         if not is_setup:
-            called = {called for called, _ in calls(ast.parse(source))}
-            assert not {word for word in called if word.startswith(("subprocess.", "os.system", "os.popen", "os.exec"))}
-            assert not {word for word in called if word.startswith((".system", "get_ipython"))}
+            found = calls(ast.parse(source))
+            assert not [word for word, _ in found if word.startswith(("os.system", "os.popen", "os.exec"))]
+            assert not [word for word, _ in found if word.startswith((".system", "get_ipython"))]
+            for word, call in found:
+                if word.startswith("subprocess."):  # a second Python is no shell
+                    assert "sys.executable" in source and "shell" not in {keyword.arg for keyword in call.keywords}
 
 
 @pytest.mark.parametrize("path", [path for path in SCRIPTS if path.name != "setup_cell.py"], ids=name)
