@@ -337,7 +337,11 @@ def machine() -> str:
     """Processor, cores and versions, in one line."""
     cpuinfo, name = Path("/proc/cpuinfo"), platform.processor() or platform.machine()
     if cpuinfo.is_file():
-        names = [line.split(":")[1] for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        names = [
+            line.split(":")[1]
+            for line in cpuinfo.read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ]
         name = " ".join(names[0].split()) if names else name
     threads = torch.get_num_threads()
     versions = f"Python {platform.python_version()}, torch {torch.__version__}, torchvision {torchvision.__version__}"
