@@ -16,6 +16,7 @@ from pathlib import Path
 import nbformat
 from address import current
 from notebook_files import NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged, notebook_paths, read, write_text
+from PIL import Image
 
 SITE = ROOT / "docs" / "site"
 SOURCE = ROOT / "build" / "site" / "source"
@@ -84,6 +85,17 @@ def start_page(address: str) -> str:
     return f"{title}\n\n{button}\n{rest}\n```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{names}\n```\n"
 
 
+def give_sizes(page: Path) -> None:
+    """Write each picture's width and height into a page, so that nothing moves when a picture arrives."""
+
+    def sized(match: re.Match) -> str:
+        with Image.open(page.parent / match["path"]) as picture:
+            return f'<img width="{picture.width}" height="{picture.height}" {match["rest"]}'
+
+    text = page.read_text(encoding="utf-8")
+    write_text(page, re.sub(r'<img (?P<rest>[^>]*?src="(?P<path>_images/[^"]+)")', sized, text))
+
+
 def main() -> None:
     if len(sys.argv) > 1:
         sys.exit(__doc__)
@@ -97,6 +109,8 @@ def main() -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(SOURCE), str(TARGET)]
     if subprocess.run(command, check=False).returncode:
         sys.exit("Sphinx found what stands above; see tools/make_site.py for how the pages are made.")
+    for page in TARGET.glob("*.html"):
+        give_sizes(page)
     print(f"The site is in {TARGET.relative_to(ROOT)}: open index.html.")
 
 

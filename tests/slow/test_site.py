@@ -96,6 +96,7 @@ def test_a_page(site, visit, name):
         cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4).cells
         figures = sum("image/png" in output.get("data", {}) for cell in cells for output in cell.get("outputs", []))
         assert page.locator("div.cell_output img").count() == figures
+    assert page.locator("article img:not([width])").count() == 0, "pictures that arrive late would move the text"
     assert page.locator("a.colab").count() == 1
     assert page.locator(".tex").count() == page.locator(".tex .katex").count()
     assert page.locator(".katex-error").count() == 0
