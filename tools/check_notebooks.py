@@ -16,7 +16,7 @@ import nbformat
 from address import current, setup_cell
 from notebook_files import NOTEBOOKS, ROOT, SETUP_TAG, cells_tagged
 
-LARGEST = 2_000_000  # bytes
+LARGEST = 1_500_000  # bytes
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
