@@ -125,7 +125,7 @@ def test_stopped_and_resumed_it_is_the_run_that_never_stopped(run, tmp_path, cap
     before = files_below(tmp_path)
     for flags, words in {
         (): "holds a training of 3 epochs",
-        ("--resume", "--learning-rate", 0.5): "learning_rate 0.001, not 0.5",
+        ("--resume", "--learning-rate", 0.5): "learning_rate 0.0003, not 0.5",
         ("--resume", "--model", "ViT-S/16"): "model ViT-Ti/16, not ViT-S/16",
     }.items():
         with pytest.raises(SystemExit, match=f"Nothing was trained: .*{words}"):
