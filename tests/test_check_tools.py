@@ -112,7 +112,7 @@ def grow(notebook):
         (bring_times, "carry times"),
         (empty_a_cell, "cell 2 is empty"),
         (break_the_code, "no Python"),
-        (grow, "at most 2,000,000 are allowed"),
+        (grow, "at most 1,500,000 are allowed"),
     ],
 )
 def test_what_is_dirty_is_named(checker, tmp_path, monkeypatch, capsys, dirty, words):
