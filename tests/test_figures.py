@@ -130,14 +130,18 @@ def test_every_public_function_is_drawn_here():
     assert all(hasattr(figures, name) for name in figures.__all__)
 
 
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_has_a_title_and_fits_a_notebook(name):
-    figure = rendered(name)
+def assert_fits_a_notebook(figure: Rendered) -> None:
+    """A title, a size that a notebook shows whole, print that can be read, and white ground."""
     assert any(figure.titles)
     assert 200 <= figure.width <= 800
     assert 60 <= figure.height <= 1000
     assert figure.smallest_words >= 11
     assert (figure.pixels[0, 0] == 1).all(), "the corner is not white"
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_has_a_title_and_fits_a_notebook(name):
+    assert_fits_a_notebook(rendered(name))
 
 
 @pytest.mark.parametrize("name", [name for name in DRAWINGS if name not in MAPS.values()])

@@ -1,14 +1,14 @@
 """The drawings of notebook 12: each draws without a warning, words stand free, and shows what it was given."""
 
 import functools
-import itertools
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from PIL import Image
-from test_figures import Rendered, draw, random
+from test_embedding_figures import assert_stands_free
+from test_figures import Rendered, assert_fits_a_notebook, draw, random
 
 from going_modular.going_modular import inspection_figures as inside
 
@@ -57,16 +57,8 @@ def test_every_public_function_is_drawn_here():
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_has_a_title_fits_a_notebook_and_words_stand_free(name):
     figure = rendered(name)
-    assert any(figure.titles)
-    assert 200 <= figure.width <= 800
-    assert 60 <= figure.height <= 1000
-    assert figure.smallest_words >= 11
-    assert (figure.pixels[0, 0] == 1).all(), "the corner is not white"
-    for words, box in figure.words:
-        assert 0 <= box.x0 and box.x1 <= figure.width, f"{words!r} leaves the canvas at a side"
-        assert 0 <= box.y0 and box.y1 <= figure.height, f"{words!r} leaves the canvas at the top or bottom"
-    for (words, box), (other_words, other_box) in itertools.combinations(figure.words, 2):
-        assert not box.overlaps(other_box), f"{words!r} runs into {other_words!r}"
+    assert_fits_a_notebook(figure)
+    assert_stands_free(figure)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
