@@ -99,10 +99,25 @@ def test_it_resumes_run_by_run(results, toy, tmp_path, monkeypatch):
     assert heads and all(line["epochs"] == toy.head_epochs for line in heads)
     results.write(results.gather(lines, missing, toy), tmp_path / "written")
     stored = json.loads((tmp_path / "written" / "results.json").read_text(encoding="utf-8"))
-    assert stored["runs"] == [{key: value for key, value in line.items() if key != "machine"} for line in lines]
+    assert [{**run, "machine": stored["machines"][run["machine"]]} for run in stored["runs"]] == lines
     page = (tmp_path / "written" / "results.md").read_text(encoding="utf-8")
     assert page == comparison.markdown(stored)
     assert all(name in page for name in (results.HEAD, results.FINE_TUNED, "warmup", comparison.HELPED, "TinyVGG"))
+
+
+def test_the_written_runs_count_as_finished_until_the_checkpoint_changes(results, toy, tmp_path):
+    save_offline_model(pretrained.OFFLINE)
+    lines, missing = results.run_all(toy, tmp_path / "runs.jsonl", note=lambda _text: None)
+    results.write(results.gather(lines, missing, toy), tmp_path / "written")
+    for _ in range(2):
+        results.restore(tmp_path / "others.jsonl", tmp_path / "written")
+    again, _ = results.run_all(toy, tmp_path / "others.jsonl", note=pytest.fail)
+    assert again == lines == results.read_lines(tmp_path / "others.jsonl")
+    pretrained.save_offline_checkpoint(
+        tiny_vit(num_classes=12), [str(number) for number in range(12)], {"img_size": 32}, pretrained.OFFLINE
+    )
+    redone = [job for job in results.plan(lines, toy) if not any(job.is_done_by(line) for line in lines)]
+    assert redone and all(job.start != "none" for job in redone)
 
 
 def test_what_is_missing_is_left_out_with_a_word(results, toy, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import torch
 from references import NO_DROPOUT, SMALL, below, fill_with_noise, random_images
 from torch import nn
 
+from going_modular.going_modular import vit as vit_script
 from going_modular.going_modular.vit import (
     MLPBlock,
     MultiheadSelfAttentionBlock,
@@ -15,6 +16,7 @@ from going_modular.going_modular.vit import (
     SelfAttention,
     TransformerEncoderBlock,
     ViT,
+    fused_is_faster,
 )
 
 PRECISIONS = [(torch.float32, 1e-5), (torch.float64, 1e-12)]
@@ -67,6 +69,39 @@ def test_self_attention_is_equations_5_to_8(dim, heads, dtype, tolerance):
     assert weights.shape == (3, heads, 7, 7)
     assert (weights - expected_weights).abs().max() <= tolerance
     assert weights.std() > 0.05, "equal weights everywhere would hide a wrong q or k"
+
+
+def test_attention_in_two_lines_and_in_one_call_are_one(monkeypatch):
+    layer = fill_with_noise(SelfAttention(24, 3, batch_first=True))
+    results = {}
+    for fused in (True, False):
+        monkeypatch.setattr(vit_script, "fused_is_faster", lambda _q, fused=fused: fused)
+        z = tokens(24).requires_grad_()
+        output = layer(z)
+        output.square().sum().backward()
+        results[fused] = (output.detach(), z.grad)
+    for one, other in zip(results[True], results[False], strict=True):
+        assert other.abs().max() > 0.1
+        assert (one - other).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize(
+    "dtype, train, fused", [(torch.bfloat16, True, False), (torch.bfloat16, False, True), (torch.float32, True, True)]
+)
+def test_training_in_bfloat16_on_a_cpu_takes_the_two_lines(dtype, train, fused):
+    assert fused_is_faster(torch.zeros(1, 3, 7, 8, dtype=dtype, requires_grad=train)) is fused
+
+
+def test_attention_in_bfloat16_has_the_gradient_of_float32():
+    layer = fill_with_noise(SelfAttention(24, 3, batch_first=True))
+    gradients = []
+    for enabled in (False, True):
+        z = tokens(24).requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            layer(z).float().square().mean().backward()
+        gradients.append(z.grad)
+    exact, rounded = gradients
+    assert (exact - rounded).norm() <= 0.05 * exact.norm()  # bfloat16 keeps 8 bits of a number
 
 
 @dims_and_heads

@@ -1,11 +1,12 @@
 """Run the plan behind docs/results.md in full, run by run; a run that was finished before is not run again.
 
-usage: python tools/results.py [--plan | --smoke]
+usage: python tools/results.py [--plan | --smoke] [--again]
 
-Each finished run is a line of build/results_runs.jsonl. When all are there, docs/results.json is written, and
-docs/results.md from it. --plan shows what is to do and how long it takes. --smoke runs everything once at toy size,
-into build/ alone, to see that it works. The photos, or the offline checkpoint, are left out with a word where they
-can't be had; calling again adds what is missing.
+Each finished run is a line of build/results_runs.jsonl; those in docs/results.json count as finished too, unless
+--again is given. When all are there, docs/results.json is written, and docs/results.md from it. --plan shows what is
+to do and how long it takes. --smoke runs everything once at toy size, into build/ alone, to see that it works. The
+photos, or the offline checkpoint, are left out with a word where they can't be had; calling again adds what is
+missing. A run from another offline checkpoint than the one that is there now is run again.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from going_modular.going_modular.experiments import (  # noqa: E402
 )
 from going_modular.going_modular.features import extract_features, head_of  # noqa: E402
 from going_modular.going_modular.machine import usable_cores  # noqa: E402
+from helper_functions import file_sha256  # noqa: E402
 
 BUILD, DOCS = ROOT / "build", ROOT / "docs"
 COMMAND = "make results"
@@ -61,10 +63,10 @@ class Size:
     large: int = 224  # pixels: the comparison of scratch and pretrained
     small: int = 112  # pixels: the switches and the data-size curve
     scratch_epochs: int = 5  # as in notebook 09
-    recipe_epochs: int = 15  # scratch and fine-tuned alike
+    recipe_epochs: int = 10  # scratch and fine-tuned alike
     head_epochs: int = 100
-    switch_epochs: int = 30
-    curve: dict[int, int] = field(default_factory=lambda: {225: 80, 900: 20, 3600: 5})  # images: epochs, 18,000 seen
+    switch_epochs: int = 20
+    curve: dict[int, int] = field(default_factory=lambda: {225: 48, 900: 12, 3600: 3})  # images: epochs, 10,800 seen
     limit: int | None = None  # most pictures of a data set
 
 
@@ -92,7 +94,8 @@ class Job:
 
     def described(self) -> dict:
         names = ("part", "data", "name", "measured_on", "start")
-        return {**{name: getattr(self, name) for name in names}, **asdict(self.settings)}
+        checkpoint = None if self.start == "none" else checkpoint_hash()
+        return {**{name: getattr(self, name) for name in names}, "checkpoint": checkpoint, **asdict(self.settings)}
 
     def is_done_by(self, line: dict) -> bool:
         same = all(line.get(key) == value for key, value in self.described().items())
@@ -104,16 +107,26 @@ class Job:
         return count * 4 // 5 if self.measured_on == "validation" else count
 
 
+def checkpoint_hash() -> str | None:
+    """The first 8 hex digits of the offline checkpoint's SHA-256, so that a run tells which one it started from."""
+    if not pretrained.OFFLINE.is_file():
+        return None
+    return hash_of(pretrained.OFFLINE, pretrained.OFFLINE.stat().st_mtime_ns)[:8]
+
+
+@cache
+def hash_of(path: Path, _changed: int) -> str:
+    return file_sha256(path)
+
+
 # The plan
 
 
 def plan(lines: list[dict], size: Size = FULL) -> list[Job]:
     """Every run, in order. What a later run takes from earlier ones is a default until those are among `lines`."""
-    jobs = []
+    jobs = switch_jobs(lines, size) + curve_jobs(size)
     for data in ("photos", "drawn"):
         jobs += comparison_jobs(data, lines, size)
-    jobs += switch_jobs(lines, size)
-    jobs += curve_jobs(size)
     return jobs
 
 
@@ -352,15 +365,26 @@ def machine() -> str:
 
 
 def gather(lines: list[dict], missing: list[str], size: Size) -> dict:
-    """The content of docs/results.json."""
+    """The content of docs/results.json, where a run names its machine by its number in the list of them."""
+    machines = sorted({line["machine"] for line in lines})
     return {
         "command": COMMAND,
-        "machines": sorted({line["machine"] for line in lines}),
+        "machines": machines,
         "seconds": round(sum(line["seconds"] for line in lines)),
         "missing": missing,
         "seeds": list(size.seeds),
-        "runs": [{key: value for key, value in line.items() if key != "machine"} for line in lines],
+        "runs": [{**line, "machine": machines.index(line["machine"])} for line in lines],
     }
+
+
+def restore(file: Path, folder: Path) -> None:
+    """Put the runs of folder/results.json that `file` lacks into it, as finished ones."""
+    stored = comparison.read_full_results(folder / "results.json")
+    known = read_lines(file)
+    for stored_run in stored["runs"] if stored else []:
+        line = {**stored_run, "machine": stored["machines"][stored_run["machine"]]}
+        if line not in known:
+            append_line(file, line)
 
 
 def write(results: dict, folder: Path) -> None:
@@ -399,9 +423,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--plan", action="store_true", help="show the runs and how long they take, and stop")
     parser.add_argument("--smoke", action="store_true", help="everything once at toy size, into build/results_smoke")
+    parser.add_argument("--again", action="store_true", help="forget the runs in docs/results.json and in build")
     options = parser.parse_args(arguments)
     size = SMOKE if options.smoke else FULL
     file = BUILD / ("results_smoke_runs.jsonl" if options.smoke else "results_runs.jsonl")
+    if options.again:
+        file.unlink(missing_ok=True)
+    elif not options.smoke:
+        restore(file, DOCS)
     if options.plan:
         show_plan(size, file)
         return

@@ -82,9 +82,9 @@ class SelfAttention(nn.MultiheadAttention):
         qkv = qkv.unflatten(-1, (3, self.num_heads, self.head_dim))  # (B, N+1, 3, k, D_h)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, k, N+1, D_h) each
         dropout = self.dropout if self.training else 0.0
-        attention = None
-        if return_attention:
-            attention = (q @ k.transpose(-2, -1) / self.head_dim**0.5).softmax(dim=-1)  # (B, k, N+1, N+1), Equation 6
+        if return_attention or not fused_is_faster(q):
+            scores = (q / self.head_dim**0.5) @ k.transpose(-2, -1)  # (B, k, N+1, N+1)
+            attention = scores.softmax(dim=-1)  # (B, k, N+1, N+1), Equation 6
             heads = F.dropout(attention, dropout) @ v  # (B, k, N+1, D_h), Equation 7
         else:
             # Equations 6 and 7 in one fused call
@@ -260,6 +260,11 @@ class ViT(nn.Module):
             z, weights = block(z, return_attention=True)
             attention.append(weights)
         return self.classifier(z[:, 0]), stack_blocks(attention)
+
+
+def fused_is_faster(q: torch.Tensor) -> bool:
+    """Whether PyTorch's fused attention is the faster way: everywhere but in training on a CPU in bfloat16."""
+    return not (q.requires_grad and q.device.type == "cpu" and q.dtype == torch.bfloat16)
 
 
 def check_divisible(height: int, width: int, patch_size: int) -> None:
