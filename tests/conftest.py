@@ -15,6 +15,8 @@ from PIL import Image
 
 from going_modular.going_modular.vit import ViT
 
+pytest.register_assert_rewrite("figure_checks")  # its failures then say what the values were
+
 ROOT = Path(__file__).resolve().parents[1]
 CLASSES = ["pizza", "steak", "sushi"]
 matplotlib.use("Agg")  # figures without windows

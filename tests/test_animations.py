@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from figure_checks import Rendered, assert_words_stand_free
 from PIL import Image, ImageSequence
-from test_embedding_figures import assert_stands_free
-from test_figures import Rendered
 
 from going_modular.going_modular.vit import PatchEmbedding
 
@@ -41,7 +40,7 @@ def test_the_animation_shows_what_patch_embedding_computes(animation):
 def test_the_words_of_the_animation_stand_free(animation):
     values, contents = animation.embed_pizza(), [content for _, content in animation.frames()]
     for content in contents[:: len(contents) // 8] + contents[-2:]:
-        assert_stands_free(Rendered(lambda content=content: animation.draw_frame(values, **content)))
+        assert_words_stand_free(Rendered(lambda content=content: animation.draw_frame(values, **content)))
 
 
 @pytest.mark.parametrize("name", ["make_animation", "make_equation_animation"])
@@ -60,7 +59,7 @@ def test_the_equation_becomes_code_step_by_step(tool):
     contents = [content for _, content in animation.frames()]
     assert contents == sorted(contents, key=lambda content: (content["letters"], content["symbols"]))
     for content in (contents[0], contents[5], contents[-1]):
-        assert_stands_free(Rendered(lambda content=content: animation.draw_frame(**content)))
+        assert_words_stand_free(Rendered(lambda content=content: animation.draw_frame(**content)))
     codes = [code for _, _, code in animation.SYMBOLS]
     assert all(shorter in longer for shorter, longer in zip(codes[1:], codes[2:]))
 

@@ -1,13 +1,17 @@
 """The drawings of attention and MLP: each draws without a warning, words stand free, and shows what it was given."""
 
-import functools
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from test_embedding_figures import assert_stands_free
-from test_figures import Rendered, assert_fits_a_notebook, draw
+from figure_checks import (
+    assert_all_are_drawn,
+    assert_fits_a_notebook,
+    assert_refused,
+    assert_settings_stay,
+    assert_words_stand_free,
+    draw,
+    rendered,
+)
 
 from going_modular.going_modular import attention_figures
 
@@ -33,30 +37,19 @@ DRAWINGS = {
 }
 
 
-@functools.cache
-def rendered(name: str) -> Rendered:
-    return Rendered(DRAWINGS[name])
-
-
 def test_every_public_function_is_drawn_here():
-    drawn = {name for drawing in DRAWINGS.values() for name in drawing.__code__.co_names}
-    assert set(attention_figures.__all__) <= drawn
+    assert_all_are_drawn(attention_figures, DRAWINGS.values())
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_has_a_title_fits_a_notebook_and_words_stand_free(name):
-    figure = rendered(name)
-    assert_fits_a_notebook(figure)
-    assert_stands_free(figure)
+def test_fits_a_notebook_and_words_stand_free(name):
+    assert_fits_a_notebook(rendered(DRAWINGS[name]))
+    assert_words_stand_free(rendered(DRAWINGS[name]))
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_learners_settings_stay_and_do_not_show(name):
-    with plt.rc_context({"axes.facecolor": "black", "font.size": 30, "axes.grid": True, "text.color": "red"}):
-        before = dict(plt.rcParams)
-        drawn = Rendered(DRAWINGS[name]).pixels
-        assert dict(plt.rcParams) == before
-    np.testing.assert_array_equal(drawn, rendered(name).pixels)
+    assert_settings_stay(DRAWINGS[name])
 
 
 @pytest.mark.parametrize(
@@ -80,10 +73,7 @@ def test_the_learners_settings_stay_and_do_not_show(name):
     ],
 )
 def test_bad_input_is_refused_before_a_figure_exists(drawing, message):
-    plt.close("all")
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        drawing()
-    assert plt.get_fignums() == []
+    assert_refused(drawing, message)
 
 
 def test_the_framed_patch_is_the_one_that_was_asked_for():

@@ -1,12 +1,18 @@
 """The drawings of Equation 1 pass what every figure must pass, and show the numbers that they say they show."""
 
-import itertools
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from test_figures import Rendered, draw, random
+from figure_checks import (
+    assert_all_are_drawn,
+    assert_fits_a_notebook,
+    assert_refused,
+    assert_settings_stay,
+    assert_words_stand_free,
+    draw,
+    random,
+    rendered,
+)
 
 from going_modular.going_modular import embedding_figures as embedding
 
@@ -25,31 +31,19 @@ DRAWINGS = {
 }
 
 
+def test_every_public_function_is_drawn_here():
+    assert_all_are_drawn(embedding, DRAWINGS.values())
+
+
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_every_drawing_passes_what_every_figure_must(name):
-    figure = Rendered(DRAWINGS[name])
-    assert any(figure.titles)
-    assert 200 <= figure.width <= 800 and 60 <= figure.height <= 1000
-    assert figure.smallest_words >= 11
-    assert (figure.pixels[0, 0] == 1).all()
-    assert_stands_free(figure)
-
-
-def assert_stands_free(figure: Rendered) -> None:
-    """No two texts intersect and none leaves the canvas."""
-    for words, box in figure.words:
-        assert 0 <= box.x0 and box.x1 <= figure.width and 0 <= box.y0 and box.y1 <= figure.height, words
-    for (words, box), (other_words, other_box) in itertools.combinations(figure.words, 2):
-        assert not box.overlaps(other_box), f"{words!r} runs into {other_words!r}"
+def test_fits_a_notebook_and_words_stand_free(name):
+    assert_fits_a_notebook(rendered(DRAWINGS[name]))
+    assert_words_stand_free(rendered(DRAWINGS[name]))
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_learners_settings_stay_and_do_not_show(name):
-    expected = Rendered(DRAWINGS[name]).pixels
-    with plt.rc_context({"axes.facecolor": "black", "font.size": 30, "image.cmap": "jet", "image.origin": "lower"}):
-        before = dict(plt.rcParams)
-        np.testing.assert_array_equal(Rendered(DRAWINGS[name]).pixels, expected)
-        assert dict(plt.rcParams) == before
+    assert_settings_stay(DRAWINGS[name])
 
 
 @pytest.mark.parametrize(
@@ -77,10 +71,7 @@ def test_the_learners_settings_stay_and_do_not_show(name):
     ],
 )
 def test_bad_input_is_refused_before_a_figure_exists(drawing, message):
-    plt.close("all")
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        drawing()
-    assert plt.get_fignums() == []
+    assert_refused(drawing, message)
 
 
 def test_the_line_holds_the_patch_as_torch_flattens_it():

@@ -5,30 +5,27 @@ import itertools
 import os
 import subprocess
 import sys
-import warnings
-from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
+from figure_checks import (
+    Rendered,
+    assert_all_are_drawn,
+    assert_fits_a_notebook,
+    assert_refused,
+    assert_settings_stay,
+    assert_words_stand_free,
+    draw,
+    random,
+    rendered,
+)
+from matplotlib import colors
 from PIL import Image
 
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib import colors  # noqa: E402
-from matplotlib.patches import FancyBboxPatch  # noqa: E402
-from matplotlib.text import Text  # noqa: E402
-
-from going_modular.going_modular import figure_style, figures, vit_map  # noqa: E402
-
-
-def random(*shape, low=0.0, high=1.0):
-    """Random numbers, the same for the same shape, with a gradient: what a learner's model hands over."""
-    numbers = torch.rand(shape, generator=torch.Generator().manual_seed(0))
-    return (low + (high - low) * numbers).requires_grad_()
-
+from going_modular.going_modular import figure_style, figures, vit_map
 
 IMAGE = random(3, 48, 48, low=-1)
 WEIGHTS = random(4, 9).detach().softmax(dim=-1).requires_grad_()
@@ -71,103 +68,22 @@ MAPS = {part: f"map, {part}" for part in (None, *figures.PARTS)}
 DRAWINGS |= {name: functools.partial(figures.draw_vit_map, part) for part, name in MAPS.items()}
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    plt.close("all")
-    yield
-    plt.close("all")
-
-
-def draw(drawing) -> plt.Figure:
-    """Run a drawing with warnings as errors, check that it made one figure, and return that figure, rendered."""
-    plt.close("all")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert drawing() is None
-        assert len(plt.get_fignums()) == 1
-        figure = plt.gcf()
-        figure.canvas.draw()
-    return figure
-
-
-class Rendered:
-    """What one drawing looks like: its pixels, its size, its titles, and the words on it with their places."""
-
-    def __init__(self, drawing):
-        drawn_texts = {}
-        draw_text = Text.draw
-
-        def draw_and_note(text, renderer, *args, **kwargs):
-            if text.get_visible() and text.get_text().strip():
-                drawn_texts[id(text)] = text
-            return draw_text(text, renderer, *args, **kwargs)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Text, "draw", draw_and_note)
-            figure = draw(drawing)
-        self.pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255
-        self.height, self.width = self.pixels.shape[:2]
-        self.titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
-        self.words = [(text.get_text(), text.get_window_extent()) for text in drawn_texts.values()]
-        self.smallest_words = min(text.get_fontsize() for text in drawn_texts.values())
-        self.thick_frames = [patch for patch in figure.findobj(FancyBboxPatch) if patch.get_linewidth() > 3]
-        plt.close(figure)
-
-
-@functools.cache
-def rendered(name: str) -> Rendered:
-    return Rendered(DRAWINGS[name])
-
-
 # What every figure must do
 
 
 def test_every_public_function_is_drawn_here():
-    lambdas = [drawing for drawing in DRAWINGS.values() if not isinstance(drawing, functools.partial)]
-    drawn = {name for drawing in lambdas for name in drawing.__code__.co_names}
-    functions = {name for name in figures.__all__ if name.startswith(("draw_", "plot_", "show_"))}
-    assert functions <= drawn
-    assert all(hasattr(figures, name) for name in figures.__all__)
-
-
-def assert_fits_a_notebook(figure: Rendered) -> None:
-    """A title, a size that a notebook shows whole, print that can be read, and white ground."""
-    assert any(figure.titles)
-    assert 200 <= figure.width <= 800
-    assert 60 <= figure.height <= 1000
-    assert figure.smallest_words >= 11
-    assert (figure.pixels[0, 0] == 1).all(), "the corner is not white"
+    assert_all_are_drawn(figures, DRAWINGS.values())
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_has_a_title_and_fits_a_notebook(name):
-    assert_fits_a_notebook(rendered(name))
+def test_fits_a_notebook_and_words_stand_free(name):
+    assert_fits_a_notebook(rendered(DRAWINGS[name]))
+    assert_words_stand_free(rendered(DRAWINGS[name]))
 
 
 @pytest.mark.parametrize("name", [name for name in DRAWINGS if name not in MAPS.values()])
-def test_the_learners_settings_stay_and_do_not_show(name, monkeypatch):
-    monkeypatch.setattr(plt, "show", lambda *args, **kwargs: pytest.fail("plt.show() was called"))
-    monkeypatch.setattr(plt, "switch_backend", lambda backend: pytest.fail("the backend was touched"))
-    expected = rendered(name).pixels
-    own = {
-        "axes.facecolor": "black",
-        "axes.grid": True,
-        "axes.titlesize": 40,
-        "font.size": 30,
-        "font.family": ["serif"],
-        "image.cmap": "jet",
-        "image.origin": "lower",
-        "lines.linewidth": 9,
-        "text.color": "red",
-        "xtick.labelsize": 30,
-        "ytick.color": "red",
-    }
-    with plt.rc_context(own):
-        before = dict(plt.rcParams)
-        drawn = Rendered(DRAWINGS[name]).pixels
-        assert dict(plt.rcParams) == before
-        assert matplotlib.get_backend().lower() == "agg"
-    np.testing.assert_array_equal(drawn, expected)
+def test_the_learners_settings_stay_and_do_not_show(name):
+    assert_settings_stay(DRAWINGS[name])
 
 
 def test_the_interactive_mode_of_a_backend_outlives_the_first_drawing(tmp_path):
@@ -182,7 +98,7 @@ def test_the_interactive_mode_of_a_backend_outlives_the_first_drawing(tmp_path):
     )
     environment = os.environ | {
         "MPLBACKEND": "module://eager_backend",
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])]),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
     }
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
 
@@ -192,17 +108,6 @@ def test_settings_come_back_after_an_error():
     with pytest.raises(ValueError):
         figures.show_image(torch.zeros(2, 2, 2, 2), "a batch")
     assert dict(plt.rcParams) == before
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_words_stand_free(name):
-    """No two texts intersect and none leaves the canvas."""
-    figure = rendered(name)
-    for words, box in figure.words:
-        assert 0 <= box.x0 and box.x1 <= figure.width, f"{words!r} leaves the canvas at a side"
-        assert 0 <= box.y0 and box.y1 <= figure.height, f"{words!r} leaves the canvas at the top or bottom"
-    for (words, box), (other_words, other_box) in itertools.combinations(figure.words, 2):
-        assert not box.overlaps(other_box), f"{words!r} runs into {other_words!r}"
 
 
 @pytest.mark.parametrize(
@@ -245,16 +150,14 @@ def test_words_stand_free(name):
     ],
 )
 def test_bad_input_is_refused_before_a_figure_exists(drawing, message):
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        drawing()
-    assert plt.get_fignums() == []
+    assert_refused(drawing, message)
 
 
 # The map of ViT
 
 
 def test_each_part_looks_different_even_in_grey():
-    grey = {part: rendered(name).pixels.mean(axis=-1) for part, name in MAPS.items()}
+    grey = {part: rendered(DRAWINGS[name]).pixels.mean(axis=-1) for part, name in MAPS.items()}
     for one, other in itertools.combinations(grey, 2):
         assert (abs(grey[one] - grey[other]) > 0.2).sum() > 1000, f"{one} and {other} look alike"
 
@@ -262,25 +165,25 @@ def test_each_part_looks_different_even_in_grey():
 @pytest.mark.parametrize("part", figures.PARTS)
 def test_lighting_a_part_dims_the_rest(part):
     def colourfulness(part):
-        return np.ptp(rendered(MAPS[part]).pixels, axis=-1).sum()
+        return np.ptp(rendered(DRAWINGS[MAPS[part]]).pixels, axis=-1).sum()
 
     assert 0 < colourfulness(part) < colourfulness(None)
 
 
 @pytest.mark.parametrize("part", MAPS)
 def test_only_a_lit_part_has_a_thick_frame(part):
-    assert bool(rendered(MAPS[part]).thick_frames) == (part is not None)
+    assert bool(rendered(DRAWINGS[MAPS[part]]).thick_frames) == (part is not None)
 
 
 @pytest.mark.parametrize("part", figures.PARTS)
 def test_the_map_says_in_words_what_is_lit(part):
     name, equation = vit_map.PART_NAMES[part]
-    words = [words for words, _ in rendered(MAPS[part]).words]
+    words = [words for words, _ in rendered(DRAWINGS[MAPS[part]]).words]
     assert any(name in line and equation in line for line in words)
 
 
 def test_the_map_names_classes_positions_shapes_and_equations():
-    words = [words for words, _ in rendered(MAPS[None]).words]
+    words = [words for words, _ in rendered(DRAWINGS[MAPS[None]]).words]
     for expected in ("pizza", "steak", "sushi", "*", *map(str, range(10)), "(3, 224, 224)", "(196, 768)"):
         assert expected in words
     for number in range(1, 5):
@@ -292,7 +195,7 @@ def test_the_map_shows_the_given_image():
     red[0] = 1
     pure_red = (Rendered(lambda: figures.draw_vit_map(None, red)).pixels == (1, 0, 0)).all(axis=-1)
     assert pure_red.sum() > 3 * 120**2  # the image, its patches, and the row of patches
-    assert not (rendered(MAPS[None]).pixels == (1, 0, 0)).all(axis=-1).any()
+    assert not (rendered(DRAWINGS[MAPS[None]]).pixels == (1, 0, 0)).all(axis=-1).any()
 
 
 def test_cut_gives_the_patches_in_reading_order():

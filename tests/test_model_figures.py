@@ -1,17 +1,17 @@
 """The drawings of whole models: they draw without a warning, say what they show, and refuse what can't be drawn."""
 
-import itertools
+import pytest
+from figure_checks import (
+    assert_all_are_drawn,
+    assert_fits_a_notebook,
+    assert_refused,
+    assert_settings_stay,
+    assert_words_stand_free,
+    draw,
+    rendered,
+)
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
-from test_figures import Rendered  # noqa: E402
-
-from going_modular.going_modular import model_figures  # noqa: E402
+from going_modular.going_modular import model_figures
 
 WALL = [
     ("functions", ["matmul", "softmax", "GELU", "mean and variance", "sum"]),
@@ -28,53 +28,28 @@ DRAWINGS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    plt.close("all")
-    yield
-    plt.close("all")
+def test_every_public_function_is_drawn_here():
+    assert_all_are_drawn(model_figures, DRAWINGS.values())
 
 
-@pytest.fixture(scope="module", params=DRAWINGS)
-def rendered(request):
-    return Rendered(DRAWINGS[request.param])
-
-
-def test_has_a_title_and_fits_a_notebook(rendered):
-    assert any(rendered.titles)
-    assert 200 <= rendered.width <= 800
-    assert 60 <= rendered.height <= 1000
-    assert rendered.smallest_words >= 11
-    assert (rendered.pixels[0, 0] == 1).all(), "the corner is not white"
-
-
-def test_words_stand_free(rendered):
-    for words, box in rendered.words:
-        assert 0 <= box.x0 and box.x1 <= rendered.width, f"{words!r} leaves the canvas at a side"
-        assert 0 <= box.y0 and box.y1 <= rendered.height, f"{words!r} leaves the canvas at the top or bottom"
-    for (words, box), (other_words, other_box) in itertools.combinations(rendered.words, 2):
-        assert not box.overlaps(other_box), f"{words!r} runs into {other_words!r}"
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_fits_a_notebook_and_words_stand_free(name):
+    assert_fits_a_notebook(rendered(DRAWINGS[name]))
+    assert_words_stand_free(rendered(DRAWINGS[name]))
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_learners_settings_stay_and_do_not_show(name):
-    expected = Rendered(DRAWINGS[name]).pixels
-    own = {"axes.facecolor": "black", "font.size": 30, "text.color": "red", "axes.grid": True, "hatch.linewidth": 5}
-    with plt.rc_context(own):
-        before = dict(plt.rcParams)
-        drawn = Rendered(DRAWINGS[name]).pixels
-        assert dict(plt.rcParams) == before
-    np.testing.assert_array_equal(drawn, expected)
+    assert_settings_stay(DRAWINGS[name])
 
 
 def test_rows_are_built_from_the_bottom_up():
-    places = {words: box.y0 for words, box in Rendered(DRAWINGS["bricks"]).words}
+    places = {words: box.y0 for words, box in rendered(DRAWINGS["bricks"]).words}
     assert places["matmul"] < places["Linear"] < places["ViT"]
 
 
 def test_bars_hold_the_amounts_and_name_their_shares():
-    DRAWINGS["amounts"]()
-    axes = plt.gca()
+    axes = draw(DRAWINGS["amounts"]).axes[0]
     assert [bar.get_width() for bar in axes.patches] == list(PARTS.values())
     assert [label.get_text() for label in axes.get_yticklabels()] == list(PARTS)
     assert any("85,054,464  (99.3%)" in text.get_text() for text in axes.texts)
@@ -94,6 +69,4 @@ def test_bars_hold_the_amounts_and_name_their_shares():
     ],
 )
 def test_bad_input_is_refused_before_a_figure_exists(drawing, message):
-    with pytest.raises(ValueError, match=message):
-        drawing()
-    assert plt.get_fignums() == []
+    assert_refused(drawing, message)

@@ -1,12 +1,19 @@
-"""The drawings of the overview: as test_figures asks of every drawing, and that they say what they should."""
+"""The drawings of the overview: they pass what every figure must pass, and say what they should."""
 
 import functools
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from test_figures import Rendered, draw
+from figure_checks import (
+    assert_all_are_drawn,
+    assert_fits_a_notebook,
+    assert_refused,
+    assert_settings_stay,
+    assert_words_stand_free,
+    draw,
+    rendered,
+)
 
 from going_modular.going_modular import overview_figures
 from going_modular.going_modular.shapes import measure_shapes
@@ -23,38 +30,19 @@ STRIPS = {number: f"pipeline, {number}" for number in (None, 1, 2, 3, 4)}
 DRAWINGS |= {name: functools.partial(overview_figures.draw_pipeline, number) for number, name in STRIPS.items()}
 
 
-@functools.cache
-def rendered(name: str) -> Rendered:
-    return Rendered(DRAWINGS[name])
+def test_every_public_function_is_drawn_here():
+    assert_all_are_drawn(overview_figures, DRAWINGS.values())
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_has_a_title_and_fits_a_notebook(name):
-    figure = rendered(name)
-    assert any(figure.titles)
-    assert figure.width <= 800 and 60 <= figure.height <= 1000
-    assert figure.smallest_words >= 11
-    assert (figure.pixels[0, 0] == 1).all(), "the corner is not white"
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_words_stand_free(name):
-    figure = rendered(name)
-    for words, box in figure.words:
-        assert 0 <= box.x0 and box.x1 <= figure.width, f"{words!r} leaves the canvas at a side"
-        assert 0 <= box.y0 and box.y1 <= figure.height, f"{words!r} leaves the canvas at the top or bottom"
-    for (words, box), (other_words, other_box) in itertools.combinations(figure.words, 2):
-        assert not box.overlaps(other_box), f"{words!r} runs into {other_words!r}"
+def test_fits_a_notebook_and_words_stand_free(name):
+    assert_fits_a_notebook(rendered(DRAWINGS[name]))
+    assert_words_stand_free(rendered(DRAWINGS[name]))
 
 
 @pytest.mark.parametrize("name", ["replication", "building", "pipeline, 2", "shares"])
 def test_the_learners_settings_stay_and_do_not_show(name):
-    own = {"axes.facecolor": "black", "font.size": 30, "font.family": ["serif"], "text.color": "red"}
-    with plt.rc_context(own):
-        before = dict(plt.rcParams)
-        drawn = Rendered(DRAWINGS[name]).pixels
-        assert dict(plt.rcParams) == before
-    np.testing.assert_array_equal(drawn, rendered(name).pixels)
+    assert_settings_stay(DRAWINGS[name])
 
 
 @pytest.mark.parametrize(
@@ -70,14 +58,11 @@ def test_the_learners_settings_stay_and_do_not_show(name):
     ],
 )
 def test_bad_input_is_refused_before_a_figure_exists(drawing, message):
-    plt.close("all")
-    with pytest.raises(ValueError, match=message):
-        drawing()
-    assert plt.get_fignums() == []
+    assert_refused(drawing, message)
 
 
 def words_of(name: str) -> list[str]:
-    return [words for words, _ in rendered(name).words]
+    return [words for words, _ in rendered(DRAWINGS[name]).words]
 
 
 def test_replication_shows_four_kinds_of_things():
@@ -101,11 +86,11 @@ def test_shapes_are_those_of_the_model():
 
 
 def test_each_equation_lights_another_part():
-    grey = {number: rendered(name).pixels.mean(axis=-1) for number, name in STRIPS.items()}
+    grey = {number: rendered(DRAWINGS[name]).pixels.mean(axis=-1) for number, name in STRIPS.items()}
     for one, other in itertools.combinations(grey, 2):
         assert (abs(grey[one] - grey[other]) > 0.2).sum() > 500, f"{one} and {other} look alike"
     for number, name in STRIPS.items():
-        assert bool(rendered(name).thick_frames) == (number is not None)
+        assert bool(rendered(DRAWINGS[name]).thick_frames) == (number is not None)
         assert [words_of(name).count(f"({n})") for n in (1, 2, 4)] == [1, 1, 1]
 
 

@@ -2,11 +2,18 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from test_embedding_figures import assert_stands_free
-from test_figures import Rendered, draw, random
+from figure_checks import (
+    assert_all_are_drawn,
+    assert_fits_a_notebook,
+    assert_refused,
+    assert_settings_stay,
+    assert_words_stand_free,
+    draw,
+    random,
+    rendered,
+)
 
 from going_modular.going_modular import pretrained_figures as pretrained
 
@@ -31,23 +38,19 @@ DRAWINGS = {
 }
 
 
+def test_every_public_function_is_drawn_here():
+    assert_all_are_drawn(pretrained, DRAWINGS.values())
+
+
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_every_drawing_passes_what_every_figure_must(name):
-    figure = Rendered(DRAWINGS[name])
-    assert any(figure.titles)
-    assert 200 <= figure.width <= 800 and 60 <= figure.height <= 1000
-    assert figure.smallest_words >= 11
-    assert (figure.pixels[0, 0] == 1).all()
-    assert_stands_free(figure)
+def test_fits_a_notebook_and_words_stand_free(name):
+    assert_fits_a_notebook(rendered(DRAWINGS[name]))
+    assert_words_stand_free(rendered(DRAWINGS[name]))
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_learners_settings_stay_and_do_not_show(name):
-    expected = Rendered(DRAWINGS[name]).pixels
-    with plt.rc_context({"axes.facecolor": "black", "font.size": 30, "image.cmap": "jet", "image.origin": "lower"}):
-        before = dict(plt.rcParams)
-        np.testing.assert_array_equal(Rendered(DRAWINGS[name]).pixels, expected)
-        assert dict(plt.rcParams) == before
+    assert_settings_stay(DRAWINGS[name])
 
 
 @pytest.mark.parametrize(
@@ -64,10 +67,7 @@ def test_the_learners_settings_stay_and_do_not_show(name):
     ],
 )
 def test_bad_input_is_refused_before_a_figure_exists(drawing, message):
-    plt.close("all")
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        drawing()
-    assert plt.get_fignums() == []
+    assert_refused(drawing, message)
 
 
 def test_maps_share_the_first_ones_scale():

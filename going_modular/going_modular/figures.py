@@ -10,7 +10,7 @@ How to add a figure:
     4. Let nothing hang on colour alone: add a number, a marker, a dash, a hatch or a thicker edge.
     5. Return None and don't call plt.show(): a notebook shows what is open at the end of a cell. In a script, call
        plt.show() or plt.savefig() after the function.
-    6. Add a call to DRAWINGS in tests/test_figures.py; the tests that every drawing must pass then cover it.
+    6. Add a call to DRAWINGS in the tests of its module; the tests that every drawing must pass then cover it.
 
 Pictures come as float tensors (C, H, W) in [0, 1] or [-1, 1], as uint8, or as a PIL image: see to_picture.
 """
