@@ -92,7 +92,10 @@ clean:
 	find . -name __pycache__ -not -path "./$(VENV)/*" -exec rm -rf {} +
 
 $(READY):
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c "import sys; sys.exit(sys.version_info < (3, 10))" || { echo "$(VENV) has Python 3.9 or older, and \
+	3.10 is needed: delete that folder and name a newer Python, as in make PYTHON=python3.12 lab"; exit 1; }
+	@echo "Installing what the notebooks need into $(VENV): once, and it takes a while."
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	rm -f $(VENV)/.filled-*
 	touch $@
