@@ -19,10 +19,12 @@ from PIL import Image
 from going_modular.going_modular import predictions
 
 sys.path.insert(0, str(ROOT / "tools"))
-from notebook_files import notebook_paths, read
+from notebook_files import FOLDERS, name_of, notebook_paths, read
 
 SWITCHES = {"FOODVISION_DATA", "FOODVISION_WEIGHTS", "FOODVISION_DEVICE", "FOODVISION_MIRROR"}
-SCRIPTS = [*(ROOT / "going_modular").rglob("*.py"), ROOT / "helper_functions.py", *(ROOT / "tools").glob("*.py")]
+SCRIPTS = [ROOT / "helper_functions.py", ROOT / "docs" / "site" / "conf.py"]
+SCRIPTS += [*(ROOT / "going_modular").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+NOTEBOOKS = notebook_paths(*FOLDERS)
 MACHINE = re.compile(r"/home/|/Users/|/root/|/tmp/|\b[A-Z]:\\\\|0x[0-9a-f]{8,}")
 TESTERS = re.compile(r"_?(CI|GITHUB_\w+|\w*PYTEST\w*|NBVAL\w*|TOX\w*)", re.IGNORECASE)
 # matplotlib reads its own list of fonts without naming an encoding.
@@ -31,10 +33,10 @@ STRICT = ["-X", "warn_default_encoding", "-W", "error", "-W", "ignore::EncodingW
 
 def code_texts() -> dict[str, str]:
     """The code of every script, and of every notebook's cells: {name: text}."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in SCRIPTS}
-    for path in notebook_paths():
-        texts[path.name] = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
-    assert len(texts) > 30
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in SCRIPTS}
+    for path in NOTEBOOKS:
+        texts[name_of(path)] = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
+    assert len(texts) == len(SCRIPTS) + len(NOTEBOOKS) > 60
     return texts
 
 
@@ -109,9 +111,10 @@ def test_nothing_asks_whether_it_is_being_tested():
     ],
 )
 def test_nothing_switches_a_safeguard_off_or_says_how(word):
-    prose = {path.name: path.read_text(encoding="utf-8") for path in (*ROOT.glob("*.md"), *ROOT.glob("*/*.md"))}
-    for path in notebook_paths():
-        prose[f"{path.name}, text"] = "\n".join(cell.source for cell in read(path).cells)
+    pages = (*ROOT.glob("*.md"), *ROOT.glob("*/*.md"))
+    prose = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in pages}
+    for path in NOTEBOOKS:
+        prose[f"{name_of(path)}, text"] = "\n".join(cell.source for cell in read(path).cells)
     assert [name for name, text in {**code_texts(), **prose}.items() if word in text] == []
 
 
@@ -189,30 +192,30 @@ def test_the_lessons_scripts_are_found_before_others_of_the_same_name(tmp_path, 
         (folder / "torchinfo").mkdir(parents=True, exist_ok=True)
     (tmp_path / "elsewhere/going_modular").mkdir()
     (tmp_path / "elsewhere/going_modular/__init__.py").write_text("raise SystemExit('theirs')\n", encoding="utf-8")
-    code = setup_cell(notebook_paths()[0]) + "\nfrom going_modular.going_modular import vit\nprint(vit.OURS, ROOT)\n"
+    code = setup_cell(NOTEBOOKS[0]) + "\nfrom going_modular.going_modular import vit\nprint(vit.OURS, ROOT)\n"
     out = python("-c", code, cwd=project / place, PYTHONPATH=str(tmp_path / "elsewhere"))
     assert out.split(maxsplit=1) == ["True", f"{project}\n"]
 
 
 def test_no_cell_needs_a_shell():
-    for path in notebook_paths():
+    for path in NOTEBOOKS:
         for cell in read(path).cells:
             if cell.cell_type == "code":
-                assert not re.search(r"^\s*[!%]", cell.source, re.MULTILINE), f"{path.name}: {cell.source}"
+                assert not re.search(r"^\s*[!%]", cell.source, re.MULTILINE), f"{name_of(path)}: {cell.source}"
 
 
 # The notebooks as files
 
 
 def test_the_notebooks_hold_nothing_of_the_machine_that_ran_them():
-    for path in notebook_paths():
+    for path in NOTEBOOKS:
         notebook = read(path)
-        assert notebook.metadata.kernelspec.name == "python3" and "widgets" not in notebook.metadata, path.name
+        assert notebook.metadata.kernelspec.name == "python3" and "widgets" not in notebook.metadata, name_of(path)
         ids = [cell.id for cell in notebook.cells]
-        assert len(set(ids)) == len(ids), path.name
+        assert len(set(ids)) == len(ids), name_of(path)
         for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-            assert output.output_type != "error" and output.get("name") != "stderr", path.name
-            assert not MACHINE.search(json.dumps({**output.get("data", output), "image/png": ""})), path.name
+            assert output.output_type != "error" and output.get("name") != "stderr", name_of(path)
+            assert not MACHINE.search(json.dumps({**output.get("data", output), "image/png": ""})), name_of(path)
 
 
 # Photos as telephones store them
