@@ -42,11 +42,13 @@ def serve_project(target: Path) -> Path:
     return target
 
 
-def copy_drawings(root: Path) -> None:
-    """Give a copy of the project the pictures that were drawn here before, if they were: drawing takes a while."""
-    drawn = ROOT / "data" / "drawn_pizza_steak_sushi"
+def copy_made(root: Path) -> None:
+    """Give a copy of the project what was made here before and takes a while: the drawings, notebook 09's model."""
+    drawn, trained = ROOT / "data" / "drawn_pizza_steak_sushi", ROOT / "models" / "scratch_drawn.pth"
     if drawn.is_dir():
         shutil.copytree(drawn, root / "data" / drawn.name)
+    if trained.is_file():
+        shutil.copy(trained, root / "models")
 
 
 def size(folder: Path) -> int:

@@ -82,7 +82,7 @@ def test_a_notebook_alone_sets_itself_up(path, colab, tmp_path):
             1,
             printing(
                 f"sys.path.append({str(ROOT / 'tests' / 'slow')!r})\nimport project_copy\n"
-                "project_copy.copy_drawings(ROOT)\nsys.path.pop()"
+                "project_copy.copy_made(ROOT)\nsys.path.pop()"
             ),
         )
     notebook.cells.append(printing("print(ROOT)\nprint(utils.ROOT if 'utils' in globals() else ROOT)\nprint(HERE)"))

@@ -10,9 +10,13 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from browser import browser, take_shot  # noqa: F401
-from project_copy import ROOT, copy_drawings, copy_project, same_everywhere, wait_for
+from project_copy import ROOT, copy_made, copy_project, same_everywhere, wait_for
 
-NOTEBOOKS = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in ("00", "03", "08")]
+CLICKED, OPENED = (
+    [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in numbers]
+    for numbers in (("00", "01", "02", "03"), ("08", "10", "12"))
+)
+SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook"  # the notebook of the tab in front
 TOKEN = "a-token-for-this-test"
 SECONDS = 900  # that a notebook may take on a busy machine
 CELLS = """() => {
@@ -35,7 +39,7 @@ def lab(tmp_path_factory):
     """A server on a copy of the project: its address, and the copy's folder."""
     work = tmp_path_factory.mktemp("lab")
     root = copy_project(work / "vit-lesson")
-    copy_drawings(root)
+    copy_made(root)
     settings = work / "settings" / "@jupyterlab" / "notebook-extension"
     settings.mkdir(parents=True)  # every cell is on the page, also those that are scrolled away
     (settings / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}', encoding="utf-8")
@@ -67,7 +71,7 @@ def lab(tmp_path_factory):
                 return None
 
         wait_for(answers, 120, "JupyterLab's answer").close()
-        yield SimpleNamespace(url=url, root=root)
+        yield SimpleNamespace(url=url, start_page=arguments[-1])
     finally:
         process.terminate()
         process.wait(30)
@@ -81,21 +85,32 @@ def open_page(browser, address: str):  # noqa: F811
     return page
 
 
-def test_make_lab_opens_the_start_page(lab, browser):  # noqa: F811
-    page = open_page(browser, f"{lab.url}/lab/tree/notebooks/README.md")
+def test_from_the_start_page_by_clicking(lab, browser):  # noqa: F811
+    """A newcomer's way: `make lab` shows the start page; each notebook is a click away there, and runs."""
+    page = open_page(browser, f"{lab.url}/lab/tree/{lab.start_page}?reset")
     page.wait_for_selector(".jp-MarkdownViewer h1 >> text=The notebooks: start here")
-    shown = page.locator(".jp-DirListing-item").all_inner_texts()
-    assert any("00_paper_replicating.ipynb" in text for text in shown), "the folder at the left is notebooks/"
+    listed = page.locator(".jp-DirListing-item").all_inner_texts()
+    assert any("00_paper_replicating.ipynb" in text for text in listed), "the folder at the left is notebooks/"
     take_shot(page, "lab_start_page")
-    page.locator(".jp-MarkdownViewer a", has_text="Paper replicating").first.click()
-    page.wait_for_selector(".jp-Notebook h1 >> text=00. Paper replicating")
+    start_page = (ROOT / lab.start_page).read_text(encoding="utf-8")
+    for path in CLICKED:
+        page.locator(".lm-DockPanel-tabBar .lm-TabBar-tabLabel", has_text="README.md").click()
+        (title,) = re.findall(rf"\| \[(.+?)\]\({path.name}\)", start_page)
+        page.locator(".jp-MarkdownViewer").get_by_role("link", name=title, exact=True).click()
+        run_and_look(page, path)
     page.close()
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", OPENED, ids=lambda path: path.stem)
 def test_a_notebook_runs_in_the_browser(lab, browser, path):  # noqa: F811
     page = open_page(browser, f"{lab.url}/lab/tree/notebooks/{path.name}?reset")
-    page.wait_for_selector(f".jp-Notebook h1 >> text={path.name[:2]}. ")
+    run_and_look(page, path)
+    page.close()
+
+
+def run_and_look(page, path) -> None:
+    """Run all cells of the notebook in front, which must be this one: no error, no warning, the committed figures."""
+    page.wait_for_selector(f"{SHOWN} h1 >> text={path.name[:2]}. ")
     page.wait_for_function(f"({CELLS})().status === 'idle'")
     page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.locator(".lm-MenuBar-item", has_text=re.compile("^Run$")).click()
@@ -118,14 +133,13 @@ def test_a_notebook_runs_in_the_browser(lab, browser, path):  # noqa: F811
     for cell in cells:
         if cell["cell_type"] == "markdown":
             for alt in re.findall(r"!\[([^\]]+)\]\((?!https?:)", "".join(cell["source"])):
-                assert width(page.locator(".jp-Notebook").get_by_alt_text(alt, exact=True)) > 100, alt
-    shown = page.locator(".jp-Notebook .jp-Cell")
+                assert width(page.locator(SHOWN).get_by_alt_text(alt, exact=True)) > 100, alt
+    shown = page.locator(f"{SHOWN} .jp-Cell")
     for name, number in (("top", 0), ("middle", len(cells) // 2), ("end", len(cells) - 1)):
         shown.nth(number).evaluate("cell => cell.scrollIntoView({block: 'nearest'})")
         page.wait_for_timeout(500)
         take_shot(page, f"lab_{path.stem}_{name}")
     page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    page.close()
 
 
 def figures(cell) -> int:
@@ -135,7 +149,7 @@ def figures(cell) -> int:
 
 def look_at_figures(page, number: int) -> None:
     """JupyterLab gives an output's picture no alt text: what is drawn stands in the words above it."""
-    cells = page.locator(".jp-Notebook .jp-Cell")
+    cells = page.locator(f"{SHOWN} .jp-Cell")
     pictures = cells.nth(number).locator(".jp-OutputArea-output img")
     for place in range(pictures.count()):
         assert width(pictures.nth(place)) > 100
