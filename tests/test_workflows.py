@@ -84,6 +84,16 @@ def test_the_notebooks_run_everywhere():
     assert jobs["test"]["env"]["FOODVISION_DATA"] == "drawn" and jobs["photos"]["env"]["FOODVISION_DATA"] == "photos"
 
 
+def test_the_oldest_versions_run_on_the_oldest_python():
+    job = load("notebooks")["jobs"]["oldest"]
+    (python,) = [step["with"]["python-version"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
+    assert python == min(load("notebooks")["jobs"]["test"]["strategy"]["matrix"]["python"], key=lambda v: int(v[2:]))
+    script = next(step["run"] for step in job["steps"] if "oldest.txt" in step.get("run", ""))
+    (old, new) = re.search(r"sed 's/(.+?)/(.+?)/' requirements\.txt", script).groups()
+    bounds = [line for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    assert all(re.fullmatch(r"[\w-]+==[\d.]+", line.replace(old, new, 1)) for line in bounds)
+
+
 def test_style_covers_scripts_notebooks_spelling_and_links():
     text = commands("style")
     for command in ("ruff check .", "ruff format --check .", "codespell", "check_notebooks.py", "check_links.py"):
