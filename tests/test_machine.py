@@ -53,6 +53,21 @@ def test_free_disk_is_that_of_the_folder(tmp_path, monkeypatch):
     assert asked == [tmp_path]
 
 
+def test_free_memory_is_what_linux_and_the_container_leave(tmp_path, monkeypatch):
+    for name in ("MEMINFO", "CONTAINER_LIMIT"):
+        monkeypatch.setattr(machine, name, tmp_path / name)
+    monkeypatch.setattr(machine, "main_memory", lambda: 8 * GB)
+    assert machine.free_memory() == 4 * GB, "a system that tells all memory, and not what is free"
+    monkeypatch.setattr(machine, "main_memory", lambda: None)
+    assert machine.free_memory() == 2 * GB
+    (tmp_path / "MEMINFO").write_text("MemTotal: 9000 kB\nMemAvailable:    3000 kB\n", encoding="utf-8")
+    assert machine.free_memory() == 3_072_000
+    (tmp_path / "CONTAINER_LIMIT").write_text("max\n", encoding="utf-8")
+    assert machine.free_memory() == 3_072_000
+    (tmp_path / "CONTAINER_LIMIT").write_text("1000000\n", encoding="utf-8")
+    assert machine.free_memory() == 1_000_000
+
+
 def test_a_system_without_sysconf_has_unknown_memory(monkeypatch):
     monkeypatch.delattr(os, "sysconf", raising=False)  # Windows
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # Windows, macOS

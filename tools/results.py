@@ -12,7 +12,6 @@ missing. A run from another offline checkpoint than the one that is there now is
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from functools import cache
 from pathlib import Path
 
 import torch
-import torchvision
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -37,7 +35,7 @@ from going_modular.going_modular.experiments import (  # noqa: E402
     split,
 )
 from going_modular.going_modular.features import extract_features, head_of  # noqa: E402
-from going_modular.going_modular.machine import usable_cores  # noqa: E402
+from going_modular.going_modular.machine import in_one_line  # noqa: E402
 from helper_functions import file_sha256  # noqa: E402
 
 BUILD, DOCS = ROOT / "build", ROOT / "docs"
@@ -316,7 +314,7 @@ def run_all(size: Size, file: Path, note: Callable[[str], None] = print) -> tupl
             note(f"left out: {error}")
             missing["offline" if "checkpoint" in str(error) else job.data] = str(error)
             continue
-        lines.append({**job.described(), **result, "machine": machine()})
+        lines.append({**job.described(), **result, "machine": in_one_line()})
         append_line(file, lines[-1])
         note(f"  accuracy {result['accuracy']:.1%}, {result['seconds']:.0f} s")
 
@@ -344,21 +342,6 @@ def append_line(file: Path, line: dict) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as opened:
         opened.write(json.dumps(line) + "\n")
-
-
-def machine() -> str:
-    """Processor, cores and versions, in one line."""
-    cpuinfo, name = Path("/proc/cpuinfo"), platform.processor() or platform.machine()
-    if cpuinfo.is_file():
-        names = [
-            line.split(":")[1]
-            for line in cpuinfo.read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ]
-        name = " ".join(names[0].split()) if names else name
-    threads = torch.get_num_threads()
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, torchvision {torchvision.__version__}"
-    return f"{name}, {usable_cores()} cores, {threads} threads, {platform.system()}; {versions}"
 
 
 # What is written

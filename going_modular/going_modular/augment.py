@@ -14,23 +14,25 @@ def to_floats(images: torch.Tensor) -> torch.Tensor:
 
 def random_crop(
     images: torch.Tensor,
-    size: int,
+    size: int | tuple[int, int],
     scale: tuple[float, float] = (0.35, 1.0),
     ratio: float = 4 / 3,
     flip: bool = True,
     generator: torch.Generator | None = None,
 ) -> torch.Tensor:
-    """A random part of each image, stretched to (size, size), and flipped left to right half of the time.
+    """A random part of each image, stretched to `size`, and flipped left to right half of the time.
 
     Args:
         images: floats (B, C, H, W).
+        size: side of the square, or (H, W).
         scale: smallest and largest share of the area that the part takes.
         ratio: the part's width over its height lies between 1 / ratio and ratio.
 
     Returns:
-        (B, C, size, size).
+        (B, C, H, W) with H and W of `size`.
     """
     count = len(images)
+    height_width = (size, size) if isinstance(size, int) else tuple(size)
 
     def uniform(low: float, high: float) -> torch.Tensor:
         return torch.rand(count, generator=generator) * (high - low) + low
@@ -41,7 +43,7 @@ def random_crop(
     mirror = torch.where(uniform(0, 1) < 0.5, -1.0, 1.0) if flip else torch.ones(count)
     nothing = torch.zeros(count)
     placing = torch.stack([mirror * width, nothing, left, nothing, height, top], dim=1).view(count, 2, 3)
-    grid = F.affine_grid(placing.to(images), (count, images.shape[1], size, size), align_corners=False)
+    grid = F.affine_grid(placing.to(images), (count, images.shape[1], *height_width), align_corners=False)
     return F.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
 
 

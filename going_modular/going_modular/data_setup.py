@@ -18,6 +18,8 @@ from torchvision.datasets import DatasetFolder
 
 from going_modular.going_modular import ROOT, drawn_food
 from going_modular.going_modular.images import OneLineError, UnreadableImageError, load_image
+from going_modular.going_modular.pictures import PicturesInMemory, Together, keep_in_memory
+from going_modular.going_modular.prefetch import PrefetchingDataLoader
 from going_modular.going_modular.sampling import SeededIndex, ShuffledSampler, seeded
 from helper_functions import (
     IMAGE_SUFFIXES,
@@ -289,6 +291,8 @@ def default_num_workers() -> int:
 
 def collate_images(batch: list[tuple[torch.Tensor, int]]) -> list[torch.Tensor]:
     """Stack images and class numbers to [(B, C, H, W), (B,)]; BatchError if the images don't fit together."""
+    if isinstance(batch, Together):
+        return [batch.images, batch.labels]
     images = [image for image, _ in batch]
     if any(isinstance(image, Image.Image) for image in images):
         raise BatchError("The transform gives PIL images; end it with ToTensor(), or use create_transform().")
@@ -310,6 +314,7 @@ def create_dataloaders(
     *,
     test_transform: Callable | None = None,
     seed: int | None = None,
+    cache: str | None = None,
 ) -> tuple[DataLoader, DataLoader, list[str]]:
     """Make the DataLoaders of two image folders.
 
@@ -318,19 +323,27 @@ def create_dataloaders(
         test_dir: the same for testing, in a fixed order.
         transform: from PIL image to tensor.
         batch_size: images in a batch; the last batch may be smaller.
-        num_workers: processes that load images; default_num_workers() if not given.
+        num_workers: processes that load images; if not given, default_num_workers(), or 0 with pictures in memory.
         test_transform: transform of the test images, if it is another.
         seed: decides the training images' order and random transforms; None leaves that to set_seeds().
+        cache: "memory" reads and resizes each picture once, here, and keeps it as whole numbers; the next batch is
+            then prepared while the model computes. Pixels are the same, bit for bit. Where the transform can't be
+            split into what is done once and what each time (create_transform's can), or where the pictures take more
+            than a quarter of the free memory, they are read as without it. A printed line says which, and the size.
+            None reads each picture in every epoch.
 
     Returns:
         (train_dataloader, test_dataloader, class_names); the training sampler has `set_epoch`.
 
     Raises:
         FileNotFoundError: see FoodDataset.
-        ValueError: the two folders differ in their classes, or a number is not allowed.
+        UnreadableImageError: with cache="memory"; without it, when the image's turn comes.
+        ValueError: the two folders differ in their classes, or a value is not allowed.
     """
-    num_workers = default_num_workers() if num_workers is None else num_workers
-    for name, value, least in (("batch_size", batch_size, 1), ("num_workers", num_workers, 0)):
+    if cache not in (None, "memory"):
+        raise ValueError(f'cache is {cache!r}; it must be "memory", or None to read each picture in every epoch.')
+    workers = 0 if num_workers is None else num_workers
+    for name, value, least in (("batch_size", batch_size, 1), ("num_workers", workers, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
     train_data = FoodDataset(train_dir, transform)
@@ -341,6 +354,12 @@ def create_dataloaders(
             f"Training and test must have the same classes, but {differing} are only in one of them: "
             f"{train_dir} has {train_data.classes}, {test_dir} has {test_data.classes}."
         )
+    if cache == "memory":
+        train_data, test_data = keep_in_memory(train_data, test_data)
+    kept = isinstance(train_data, PicturesInMemory)
+    if num_workers is None:
+        num_workers = 0 if kept else default_num_workers()
+    loader = PrefetchingDataLoader if kept and num_workers == 0 else DataLoader
     shared = {
         "batch_size": batch_size,
         "num_workers": num_workers,
@@ -350,6 +369,6 @@ def create_dataloaders(
         # Its own generator: else beginning an epoch would move torch's random state, by more or less with workers.
         "generator": torch.Generator().manual_seed(torch.initial_seed() if seed is None else seed),
     }
-    train_dataloader = DataLoader(train_data, sampler=ShuffledSampler(train_data, seed), **shared)
-    test_dataloader = DataLoader(test_data, **shared)
+    train_dataloader = loader(train_data, sampler=ShuffledSampler(train_data, seed), **shared)
+    test_dataloader = loader(test_data, **shared)
     return train_dataloader, test_dataloader, train_data.classes

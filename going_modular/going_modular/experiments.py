@@ -11,14 +11,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torchvision.transforms import Resize
 
 from going_modular.going_modular import augment, recipes
 from going_modular.going_modular.data_setup import FoodDataset
 from going_modular.going_modular.drawn_food import CLASSES, draw_food, picture_seed
+from going_modular.going_modular.pictures import Pictures, read_pictures, to_uint8
 from going_modular.going_modular.progress import Progress
 from going_modular.going_modular.tiny_vgg import TinyVGG
 from going_modular.going_modular.vit import VARIANTS, ViT
@@ -84,25 +85,9 @@ class Settings:
 # Pictures in memory
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """images (M, C, H, W) as uint8, or floats that a model takes as they are, such as features (M, D); labels (M,)."""
-
-    images: torch.Tensor
-    labels: torch.Tensor
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __getitem__(self, numbers: torch.Tensor | slice) -> "Pictures":
-        return Pictures(self.images[numbers], self.labels[numbers])
-
-
 def load_pictures(folder: str | Path, img_size: int) -> Pictures:
     """The images below folder/<class>/, each stretched to (img_size, img_size) as data_setup.create_transform does."""
-    dataset = FoodDataset(folder)
-    images = [to_tensor(image, img_size) for image, _ in dataset]
-    return Pictures(torch.stack(images), torch.tensor(dataset.targets))
+    return read_pictures(FoodDataset(folder), Resize((img_size, img_size)))
 
 
 def draw_pictures(each: int, img_size: int, split: str = "train") -> Pictures:
@@ -111,18 +96,12 @@ def draw_pictures(each: int, img_size: int, split: str = "train") -> Pictures:
     Those of "train" and of "test" are other drawings. Drawn anew at every call, at the size they are used in.
     """
     numbers = [(number, food) for number in range(1, each + 1) for food in CLASSES]
+    resize = Resize((img_size, img_size))
     images = [
-        to_tensor(draw_food(food, picture_seed(42, split, food, number), img_size), img_size)
+        to_uint8(resize(draw_food(food, picture_seed(42, split, food, number), img_size)))
         for number, food in Progress().bar(numbers, "Drawing pictures of food")
     ]
     return Pictures(torch.stack(images), torch.arange(len(CLASSES)).repeat(each))
-
-
-def to_tensor(image, img_size: int) -> torch.Tensor:
-    """A PIL image as uint8 (C, img_size, img_size)."""
-    if image.size != (img_size, img_size):
-        image = image.resize((img_size, img_size), resample=2)  # bilinear, as torchvision's Resize
-    return torch.from_numpy(np.array(image)).permute(2, 0, 1).contiguous()
 
 
 def split(pictures: Pictures, share: float = 0.2, seed: int = 42) -> tuple[Pictures, Pictures]:

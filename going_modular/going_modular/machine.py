@@ -23,6 +23,7 @@ PACKAGES = ("torch", "torchvision")
 GB = 10**9  # as disks are sold
 PICTURES = 40_000_000  # bytes: the photos beside their zip, and the drawings
 SAVED_MODELS = 3  # files of one model: the notebooks' own two, and one more while a file is being replaced
+MEMINFO, CONTAINER_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 FLOAT = 4  # bytes of a parameter in float32
 
 
@@ -157,6 +158,19 @@ def format_machine(machine: Machine) -> str:
 # Looking
 
 
+def in_one_line() -> str:
+    """Processor, cores, threads, system and versions: what stands beside numbers that were measured here."""
+    cpuinfo, name = Path("/proc/cpuinfo"), platform.processor() or platform.machine()
+    if cpuinfo.is_file():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        names = [line.split(":")[1] for line in lines if line.startswith("model name")]
+        name = " ".join(names[0].split()) if names else name
+    threads = torch.get_num_threads()
+    versions = ", ".join(f"{package} {installed_version(package)}" for package in PACKAGES)
+    python = platform.python_version()
+    return f"{name}, {usable_cores()} cores, {threads} threads, {platform.system()}; Python {python}, {versions}"
+
+
 def describe_device(device: str) -> tuple[str, int | None]:
     """An accelerator's name and the bytes of its own memory; ("", None) for the CPU."""
     if device == "cuda":
@@ -186,6 +200,20 @@ def main_memory() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+def free_memory() -> int:
+    """Bytes of main memory that this process may still take.
+
+    Linux tells, and so does the container that it may run in. Elsewhere half of all memory counts as free, and 2 GB
+    where not even that is known.
+    """
+    if not MEMINFO.is_file():
+        return (main_memory() or 4 * GB) // 2
+    lines = MEMINFO.read_text(encoding="utf-8").splitlines()
+    free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 2 * GB)
+    limit = CONTAINER_LIMIT.read_text(encoding="utf-8").strip() if CONTAINER_LIMIT.is_file() else "max"
+    return min(free, int(limit)) if limit.isdigit() else free
 
 
 def usable_cores() -> int:
