@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from tqdm import tqdm
 
-from going_modular.going_modular import engine
+from going_modular.going_modular import engine, updates
 
 LOSS = nn.CrossEntropyLoss()
 KEYS = ["train_loss", "train_acc", "test_loss", "test_acc"]
@@ -242,7 +242,7 @@ def test_out_of_memory_says_what_to_do_and_lets_go():
     held["weight"] = weakref.ref(model.layers[2].weight)
     with pytest.raises(torch.cuda.OutOfMemoryError) as caught:
         engine.train(model, loader(), loader(5), sgd(model), LOSS, 2, "cpu")
-    for part in ("with batch_size 3", "with batch_size 1,", "gradients of 3 batches", "ViT-Ti/16", "2.00 GiB"):
+    for part in ("with batch_size 3", "with micro_batch 1,", "that of the whole batch", "ViT-Ti/16", "2.00 GiB"):
         assert part in str(caught.value)
     assert held["activations"]() is None and held["logits"]() is None, "the traceback holds the batch's tensors"
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -252,11 +252,23 @@ def test_out_of_memory_says_what_to_do_and_lets_go():
     assert held["weight"]() is None, "the traceback holds the model"
 
 
-@pytest.mark.parametrize(("batch_size", "words"), [(32, "batch_size 16,.* 2 batches"), (1, "Not even one image fits")])
-def test_out_of_memory_says_by_how_much_to_lower(batch_size, words):
-    error = engine.memory_error(torch.cuda.OutOfMemoryError("CUDA out of memory."), loader(40, batch_size))
-    assert type(error) is torch.cuda.OutOfMemoryError
-    assert re.search(rf"out of memory with batch_size {batch_size}\. .*{words}", str(error))
+@pytest.mark.parametrize(
+    ("batch_size", "micro_batch", "words"),
+    [
+        (32, None, "with batch_size 32. Train with micro_batch 16,"),
+        (32, 8, "with micro_batch 8. Train with micro_batch 4,"),
+        (1, None, "with batch_size 1. Not even one image fits"),
+        (32, 1, "with micro_batch 1. Not even one image fits"),
+    ],
+)
+def test_out_of_memory_says_by_how_much_to_lower(batch_size, micro_batch, words):
+    error = torch.cuda.OutOfMemoryError("CUDA out of memory.")
+    for dataloader, given in (
+        (loader(40, batch_size), micro_batch),
+        (updates.WindowLoader(loader(40, batch_size), micro_batch), None),
+    ):
+        advice = engine.memory_error(error, dataloader, given)
+        assert type(advice) is torch.cuda.OutOfMemoryError and f"out of memory {words}" in str(advice)
 
 
 def test_a_schedule_is_stepped_once_an_update():

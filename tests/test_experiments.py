@@ -84,7 +84,7 @@ def test_prepare():
     ("change", "message"),
     [
         ({"decay": "exponential"}, "'exponential'.*'cosine'"),
-        ({"precision": "float16"}, "float16.*bfloat16"),
+        ({"precision": "float8"}, "float8.*bfloat16"),
         ({"initialisation": "mine"}, "'mine'.*'ours'"),
         ({"pixels": "0 to 255"}, "'0 to 1'"),
         ({"warmup": 10}, "share"),
@@ -161,6 +161,7 @@ def test_a_training_in_pieces_is_the_training_of_whole_batches():
         {"augmented": True},
         {"pixels": "0 to 1"},
         {"precision": "bfloat16"},
+        {"precision": "float16"},
         {"seed": 2},
     ],
 )

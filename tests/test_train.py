@@ -16,7 +16,7 @@ from conftest import CLASSES, ROOT, files_below
 from PIL import Image
 from torch import nn
 
-from going_modular.going_modular import checkpoints, data_setup, engine, train, utils
+from going_modular.going_modular import checkpoints, data_setup, engine, precision, train, utils
 from going_modular.going_modular.data_setup import FoodData
 
 RESULTS = {"train_loss": [1.0, 0.5], "train_acc": [0.25, 0.75], "test_loss": [1.0, 0.8], "test_acc": [0.25, 0.5]}
@@ -41,12 +41,43 @@ def call(monkeypatch):
     """What engine.train was called with; it trains nothing."""
     seen = SimpleNamespace()
 
-    def fake(model, train_dataloader, test_dataloader, optimizer, loss_fn, epochs, device, *, checkpoint, resume):
-        vars(seen).update(locals(), seed=torch.initial_seed())
+    def fake(
+        model, train_dataloader, test_dataloader, optimizer, loss_fn, epochs, device, *, checkpoint, resume, precision
+    ):
+        vars(seen).update(locals(), seed=torch.initial_seed(), products=torch.get_float32_matmul_precision())
         return RESULTS
 
     monkeypatch.setattr(engine, "train", fake)
     return seen
+
+
+class Compiled(nn.Module):
+    """A stand-in for a compiled model: it remembers the batch that it was tried with."""
+
+    def __init__(self, model):
+        super().__init__()
+        self._orig_mod = model
+
+    def forward(self, images):
+        self.tried = tuple(images.shape)
+        return self._orig_mod(images)
+
+
+def channels_last(model: nn.Module) -> bool:
+    return model.patch_embedding.patcher.weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def kept_by_backward(model: nn.Module) -> int:
+    """How many numbers of activations and weights wait for the backward pass of two images."""
+    sizes = []
+
+    def keep(tensor):
+        sizes.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        model(torch.randn(2, 3, 32, 32))
+    return sum(sizes)
 
 
 def dropouts(model: nn.Module) -> set[float]:
@@ -90,6 +121,7 @@ def test_the_metrics_name_every_setting(run, call, tiny_food):
         "model": "ViT-Ti/16",
         "epochs": 2,
         "batch_size": 32,
+        "micro_batch": None,
         "learning_rate": 3e-4,
         "weight_decay": 0.03,
         "dropout": 0.1,
@@ -97,6 +129,12 @@ def test_the_metrics_name_every_setting(run, call, tiny_food):
         "seed": 42,
         "workers": 0,
         "device": "cpu",
+        "precision": "float32",
+        "tf32": False,
+        "channels_last": False,
+        "compile": False,
+        "activation_checkpointing": False,
+        "processes": 1,
         "class_names": CLASSES,
         "results": RESULTS,
     }
@@ -127,10 +165,26 @@ def test_stopped_and_resumed_it_is_the_run_that_never_stopped(run, tmp_path, cap
         (): "holds a training of 3 epochs",
         ("--resume", "--learning-rate", 0.5): "learning_rate 0.0003, not 0.5",
         ("--resume", "--model", "ViT-S/16"): "model ViT-Ti/16, not ViT-S/16",
+        ("--resume", "--precision", "bfloat16"): "precision float32, not bfloat16",
     }.items():
         with pytest.raises(SystemExit, match=f"Nothing was trained: .*{words}"):
             run(*kept, *flags, "--epochs", 4)
     assert files_below(tmp_path) == before
+
+
+def test_a_training_goes_on_in_smaller_pieces_and_one_of_before_these_settings_too(run, tmp_path):
+    kept = ["--checkpoint", tmp_path / "kept", "--dropout", 0]
+    run("--epochs", 1, *kept, output="first")
+    run("--epochs", 2, *kept, "--resume", "--micro-batch", 5, "--activation-checkpointing", output="second")
+    path = tmp_path / "kept" / "settings.json"
+    old = json.loads(path.read_text(encoding="utf-8"))
+    del old["precision"], old["tf32"]
+    path.write_text(json.dumps(old), encoding="utf-8")
+    third = run("--epochs", 3, *kept, "--resume", output="third")
+    results = json.loads((third / "metrics.json").read_text(encoding="utf-8"))["results"]
+    whole = json.loads((run("--epochs", 3, "--dropout", 0) / "metrics.json").read_text(encoding="utf-8"))["results"]
+    for key, values in whole.items():
+        assert results[key] == pytest.approx(values, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +226,29 @@ def test_what_stops_a_training_is_said_without_a_traceback(run, monkeypatch, err
         (["--model", "ViT-S/16"], lambda call: call.model.config["embedding_dim"], 384),
         (["--model", "ViT-B/32"], lambda call: call.model.config["patch_size"], 32),
         (["--device", "cpu"], lambda call: call.device, "cpu"),
+        (["--micro-batch", 3], lambda call: [len(y) for _, y in next(iter(call.train_dataloader)).pieces], [3] * 4),
+        (["--micro-batch", 3], lambda call: [len(y) for _, y in next(iter(call.test_dataloader)).pieces], [3] * 2),
+        ([], lambda call: len(next(iter(call.train_dataloader))[1]), 12),
+        (["--precision", "bfloat16"], lambda call: call.precision, "bfloat16"),
+        (["--precision", "auto"], lambda call: call.precision in precision.PRECISIONS, True),
+        ([], lambda call: call.precision, "float32"),
+        (["--tf32"], lambda call: call.products, "high"),
+        (["--channels-last"], lambda call: channels_last(call.model), True),
+        ([], lambda call: channels_last(call.model), False),
+        (["--activation-checkpointing"], lambda call: kept_by_backward(call.model) < 2e5, True),
+        ([], lambda call: kept_by_backward(call.model) < 2e5, False),
+        (["--compile"], lambda call: (type(call.model).__name__, call.model.tried), ("Compiled", (12, 3, 32, 32))),
+        (["--compile", "--micro-batch", 5], lambda call: call.model.tried, (5, 3, 32, 32)),
+        ([], lambda call: call.optimizer.param_groups[0]["fused"], True),
         ([], lambda call: call.model.config["num_classes"], 3),
     ],
 )
 def test_each_flag_acts(run, call, monkeypatch, flags, read, value):
     monkeypatch.setattr(train, "write", lambda *arguments: None)
+    monkeypatch.setattr(torch, "compile", Compiled)
     run(*flags)
     assert read(call) == value
+    assert torch.get_float32_matmul_precision() == "highest", "put back"
 
 
 def test_the_device_is_the_best_there_is_unless_named(monkeypatch):
@@ -198,6 +268,8 @@ def test_without_a_folder_the_food_data_is_taken(call, tiny_food, tmp_path, monk
     [
         *(("--epochs", value) for value in ("0", "-1", "1.5", "two", "nan")),
         *(("--batch-size", value) for value in ("0", "-7", "1e2")),
+        *(("--micro-batch", value) for value in ("0", "-7", "1e2")),
+        *(("--precision", value) for value in ("half", "16")),
         *(("--learning-rate", value) for value in ("0", "-1e-3", "nan", "inf", "fast")),
         *(("--weight-decay", value) for value in ("-0.1", "nan", "inf")),
         *(("--dropout", value) for value in ("-0.1", "1.1", "nan")),

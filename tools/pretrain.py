@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from going_modular.going_modular import utils  # noqa: E402
 from going_modular.going_modular.augment import random_colour, random_crop, to_floats  # noqa: E402
 from going_modular.going_modular.drawn_food import PRETRAINING_FOODS, draw_food, picture_seed  # noqa: E402
+from going_modular.going_modular.precision import in_precision  # noqa: E402
 from going_modular.going_modular.pretrained import OFFLINE, resize_positions, save_offline_checkpoint  # noqa: E402
 from going_modular.going_modular.recipes import build_optimizer, build_schedule  # noqa: E402
 from going_modular.going_modular.vit import ViT  # noqa: E402
@@ -107,7 +108,7 @@ def train_stage(stage: Stage, vit: ViT, data: tuple, held_out: tuple, total_imag
         batch = random_crop(to_floats(images[chosen]), stage.size, (0.3, 1.0), generator=generator)
         batch = random_colour(batch, 0.3, 0.4, 0.15, generator=generator)
         vit.train()
-        with torch.autocast("cpu", torch.bfloat16):
+        with in_precision("bfloat16", "cpu"):
             loss = loss_fn(vit(batch), labels[chosen])
         optimizer.zero_grad()
         loss.backward()
@@ -135,7 +136,7 @@ def accuracy(vit: ViT, images: torch.Tensor, labels: torch.Tensor, size: int) ->
     """Share of right answers on whole pictures resized to `size`."""
     vit.eval()
     right = 0
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+    with torch.inference_mode(), in_precision("bfloat16", "cpu"):
         for part, truth in zip(images.split(64), labels.split(64)):
             part = nn.functional.interpolate(to_floats(part), size, mode="bilinear", antialias=True)
             right += (vit(part).argmax(dim=1) == truth).sum().item()

@@ -53,6 +53,7 @@ def begin(
     optimizer: torch.optim.Optimizer,
     schedule: object | None,
     dataloaders: list[Iterable],
+    scaler: torch.amp.GradScaler | None = None,
 ) -> dict[str, list[float]]:
     """The results of the epochs that are done, after putting everything back as it was then; empty lists at the start.
 
@@ -84,6 +85,8 @@ def begin(
         optimizer.load_state_dict(training["optimizer"]["state"])
         if schedule is not None:
             schedule.load_state_dict(training["schedule"]["state"])
+        if scaler is not None and training.get("scaler"):
+            scaler.load_state_dict(training["scaler"])
     except (RuntimeError, ValueError, KeyError) as error:
         raise ValueError(f"{shown(path)} was trained with another model or optimizer. {error}") from None
     set_random_states(training["random"], dataloaders)
@@ -97,6 +100,7 @@ def save(
     schedule: object | None,
     dataloaders: list[Iterable],
     results: dict[str, list[float]],
+    scaler: torch.amp.GradScaler | None = None,
 ) -> None:
     """Write the training as it is after an epoch, whole or not at all.
 
@@ -108,6 +112,7 @@ def save(
         "results": results,
         "optimizer": {"kind": kind_of(optimizer), "state": optimizer.state_dict()},
         "schedule": {"kind": kind_of(schedule), "state": schedule and schedule.state_dict()},
+        "scaler": scaler and scaler.state_dict(),
         "random": random_states(dataloaders),
     }
     content = {

@@ -1,6 +1,5 @@
 """Training and testing: one pass over the data each, and the loop over epochs."""
 
-import math
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,8 +7,21 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from going_modular.going_modular import checkpoints
+from going_modular.going_modular import checkpoints, distributed, updates
+from going_modular.going_modular.precision import choose, grad_scaler
 from going_modular.going_modular.progress import Progress, in_notebook
+from going_modular.going_modular.updates import check_logits
+
+__all__ = [
+    "NonFiniteLossError",
+    "RunningMetrics",
+    "check_batches",
+    "check_logits",
+    "is_out_of_memory",
+    "test_step",
+    "train",
+    "train_step",
+]
 
 
 class NonFiniteLossError(RuntimeError):
@@ -19,22 +31,32 @@ class NonFiniteLossError(RuntimeError):
 class RunningMetrics:
     """Loss and accuracy averaged over images.
 
-    An average of batch averages would give the one image of a last batch the weight of 32 others.
+    An average of batch averages would give the one image of a last batch the weight of 32 others. Numbers on a GPU stay
+    there until the averages are asked for.
     """
 
     def __init__(self):
-        self.images = 0
-        self.loss_sum = 0.0
-        self.correct = 0
+        self.images, self.losses, self.correct = [], [], []
 
-    def update(self, loss: float, logits: torch.Tensor, labels: torch.Tensor) -> None:
+    def update(self, loss: float | torch.Tensor, logits: torch.Tensor, labels: torch.Tensor) -> None:
         """Add a batch: its mean loss, logits (B, K) and labels (B,)."""
-        self.images += len(labels)
-        self.loss_sum += loss * len(labels)
-        self.correct += (logits.argmax(dim=1) == labels).sum().item()
+        self.add(loss, (logits.argmax(dim=1) == labels).sum(), len(labels))
+
+    def add(self, loss: float | torch.Tensor, correct: torch.Tensor, images: int) -> None:
+        """Add `images` images: their mean loss and the number of right answers."""
+        self.losses.append(loss)
+        self.correct.append(correct)
+        self.images.append(images)
 
     def averages(self) -> tuple[float, float]:
-        return self.loss_sum / self.images, self.correct / self.images
+        images = sum(self.images)
+        losses = zip(numbers(self.losses), self.images, strict=True)
+        return sum(loss * count for loss, count in losses) / images, sum(numbers(self.correct)) / images
+
+
+def numbers(values: list) -> list[float]:
+    """Python's numbers; tensors come from their device all at once."""
+    return torch.stack(values).tolist() if isinstance(values[0], torch.Tensor) else values
 
 
 def train_step(
@@ -44,59 +66,83 @@ def train_step(
     optimizer: torch.optim.Optimizer,
     device: torch.device | str,
     schedule: object | None = None,
+    *,
+    precision: str = "float32",
+    micro_batch: int | None = None,
+    scaler: torch.amp.GradScaler | None = None,
 ) -> tuple[float, float]:
     """Train on every batch once. A schedule of torch.optim.lr_scheduler is stepped after each update.
 
+    Args:
+        precision: "float32"; "bfloat16" or "float16", under autocast; "auto" for what is fastest here.
+        micro_batch: images that go through the model at once. Larger batches are cut, and their gradients added up.
+        scaler: of an earlier call, so that float16 goes on with its scale; a new one if not given.
+
     Returns loss and accuracy over all images, each measured as the model was when the image came.
 
-    Raises NonFiniteLossError before a loss of NaN or infinity reaches the weights, and ValueError where there is no
-    batch.
+    Raises NonFiniteLossError for a loss of NaN or infinity: the model keeps the weights it had before that batch. On a
+    GPU with a fused optimizer the error may come some batches later; it names the right one, and nothing was learnt
+    since. ValueError where there is no batch, and for a setting that can't be.
     """
     batches = check_batches(dataloader)
+    check_pieces(loss_fn, dataloader, micro_batch)
+    precision = choose(precision, device)
+    scaler = scaler or grad_scaler(precision, device)
     model.train()
-    metrics = RunningMetrics()
-    for batch, (images, labels) in enumerate(dataloader, start=1):
-        images, labels = images.to(device), labels.to(device)  # (B, C, H, W), (B,)
-        logits = check_logits(model(images), len(images))  # (B, K)
-        loss = loss_fn(logits, labels)
-        value = loss.item()
-        if not math.isfinite(value):
-            rate = optimizer.param_groups[0]["lr"]
-            raise NonFiniteLossError(
-                f"the loss is {value} at batch {batch} of {batches}, learning rate {rate:g}. "
-                "Try a tenth of that rate, clip the gradients, and look for NaN in the images"
-            )
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if schedule is not None:
-            schedule.step()
-        metrics.update(value, logits, labels)
+    metrics, rates = RunningMetrics(), []
+
+    def error(batch: int, loss: float) -> NonFiniteLossError:
+        return NonFiniteLossError(
+            f"the loss is {loss} at batch {batch} of {batches}, learning rate {rates[batch - 1]:g}. "
+            "Try a tenth of that rate, clip the gradients, and look for NaN in the images"
+        )
+
+    def backward(loss: torch.Tensor) -> None:
+        (loss if scaler is None else scaler.scale(loss)).backward()
+
+    # With a scaler each update waits for the device anyway, to see whether it is skipped.
+    with updates.LossWatch(error, device, optimizer, waits=scaler is None) as watch:
+        for batch, window in enumerate(updates.windows(dataloader, micro_batch), start=1):
+            rates.append(optimizer.param_groups[0]["lr"])
+            optimizer.zero_grad()
+            loss, correct = updates.run_window(model, window, loss_fn, device, precision, backward)
+            watch.see(batch, loss)
+            updates.step(optimizer, schedule, scaler)
+            metrics.add(loss, correct, window.images)
     return metrics.averages()
 
 
 def test_step(
-    model: nn.Module, dataloader: Iterable, loss_fn: Callable, device: torch.device | str
+    model: nn.Module,
+    dataloader: Iterable,
+    loss_fn: Callable,
+    device: torch.device | str,
+    *,
+    precision: str = "float32",
+    micro_batch: int | None = None,
 ) -> tuple[float, float]:
-    """Loss and accuracy over all images, in eval mode and without gradients.
+    """Loss and accuracy over all images, in eval mode and without gradients. precision, micro_batch: see train_step.
 
     Raises NonFiniteLossError for a loss of NaN or infinity, since NaN counts as an answer, the first class; ValueError
     where there is no batch.
     """
     batches = check_batches(dataloader)
+    check_pieces(loss_fn, dataloader, micro_batch)
+    precision = choose(precision, device)
     model.eval()
     metrics = RunningMetrics()
-    with torch.inference_mode():
-        for batch, (images, labels) in enumerate(dataloader, start=1):
-            images, labels = images.to(device), labels.to(device)
-            logits = check_logits(model(images), len(images))
-            value = loss_fn(logits, labels).item()
-            if not math.isfinite(value):
-                raise NonFiniteLossError(
-                    f"the test loss is {value} at batch {batch} of {batches}. Look for NaN in the model's weights "
-                    "(a learning rate that is too high puts it there) and in the images"
-                )
-            metrics.update(value, logits, labels)
+
+    def error(batch: int, loss: float) -> NonFiniteLossError:
+        return NonFiniteLossError(
+            f"the test loss is {loss} at batch {batch} of {batches}. Look for NaN in the model's weights "
+            "(a learning rate that is too high puts it there) and in the images"
+        )
+
+    with torch.inference_mode(), updates.LossWatch(error, device) as watch:
+        for batch, window in enumerate(updates.windows(dataloader, micro_batch), start=1):
+            loss, correct = updates.run_window(model, window, loss_fn, device, precision)
+            watch.see(batch, loss)
+            metrics.add(loss, correct, window.images)
     return metrics.averages()
 
 
@@ -115,6 +161,8 @@ def train(
     schedule: object | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    precision: str = "float32",
+    micro_batch: int | None = None,
 ) -> dict[str, list[float]]:
     """Train for `epochs` passes over the training images, with a test after each.
 
@@ -125,6 +173,13 @@ def train(
         checkpoint: a folder; after each epoch the whole training is written there, as training.pth.
         resume: go on with the training that lies there, if one does: weights, optimizer, schedule, epoch, results,
             random states and data order continue as if nothing had happened. `epochs` counts from the first one.
+        precision: of training and testing. "float32"; "bfloat16" or "float16", the products of matrices in 16 bits;
+            "auto" for what this machine is fastest with, measured once.
+        micro_batch: images that go through the model at once. Each batch of the DataLoader is still one update, learnt
+            from in pieces. With updates.WindowLoader the batch is never in memory as a whole.
+
+    Under torchrun (distributed.py) every process calls this, with a model of distributed.wrap and updates.WindowLoader
+    around its DataLoaders; results are those of all images, and rank 0 alone prints and writes.
 
     Returns {"train_loss", "train_acc", "test_loss", "test_acc"}: a list of floats each, one an epoch. Interrupting the
     kernel of a notebook returns those of the finished epochs.
@@ -136,29 +191,36 @@ def train(
     """
     check_batches(train_dataloader)
     check_batches(test_dataloader)
+    precision = choose(precision, device)
+    scaler = grad_scaler(precision, device)
     model.to(device)
-    progress = Progress()
+    progress = Progress(shown=distributed.is_main())
     dataloaders = [train_dataloader, test_dataloader]
     folder = None if checkpoint is None else Path(checkpoint)
     results = {key: [] for key in checkpoints.KEYS}
-    with checkpoints.reserved(folder):
+    with checkpoints.reserved(folder if distributed.is_main() else None):
+        distributed.wait()
         if folder is not None:
-            results = checkpoints.begin(folder, resume, model, optimizer, schedule, dataloaders)
-        done = len(results["train_loss"])
+            results = checkpoints.begin(folder, resume, model, optimizer, schedule, dataloaders, scaler)
+        seed, done = torch.initial_seed(), len(results["train_loss"])
+        options = {"precision": precision, "micro_batch": micro_batch}
         if done:
             progress.line(f"{done} epochs were done before; now {max(epochs - done, 0)} more.")
         for epoch in range(done, epochs):
             set_epoch(train_dataloader, epoch)
+            distributed.own_randomness(seed, epoch)
             name = f"Epoch {epoch + 1} of {epochs}"
             try:
                 with progress.bar(train_dataloader, f"{name}, training") as batches:
-                    train_loss, train_acc = train_step(model, batches, loss_fn, optimizer, device, schedule)
+                    train_loss, train_acc = train_step(
+                        model, batches, loss_fn, optimizer, device, schedule, scaler=scaler, **options
+                    )
                 with progress.bar(test_dataloader, f"{name}, testing") as batches:
-                    test_loss, test_acc = test_step(model, batches, loss_fn, device)
+                    test_loss, test_acc = test_step(model, batches, loss_fn, device, **options)
                 row = (train_loss, train_acc, test_loss, test_acc)
                 results = {key: [*results[key], value] for key, value in zip(results, row, strict=True)}
-                if folder is not None:
-                    checkpoints.save(folder, model, optimizer, schedule, dataloaders, results)
+                if folder is not None and distributed.is_main():
+                    checkpoints.save(folder, model, optimizer, schedule, dataloaders, results, scaler)
             except NonFiniteLossError as error:
                 stopped = NonFiniteLossError(f"{name}: {error}")
                 stopped.results = results
@@ -175,7 +237,7 @@ def train(
                     raise
                 optimizer.zero_grad()
                 del model, optimizer, schedule  # a notebook keeps the last traceback, and with it what train holds
-                raise memory_error(error, train_dataloader) from None
+                raise memory_error(error, train_dataloader, micro_batch) from None
             progress.line(
                 f"Epoch: {epoch + 1} | train_loss: {train_loss:.4f} | train_acc: {train_acc:.4f} | "
                 f"test_loss: {test_loss:.4f} | test_acc: {test_acc:.4f}"
@@ -194,7 +256,7 @@ def check_batches(dataloader: Iterable) -> int:
     """The number of batches; ValueError where there is none, since a loss of nothing is no loss of 0.0."""
     batches = len(dataloader)
     if batches == 0:
-        loader = getattr(dataloader, "iterable", dataloader)  # what a progress bar goes round
+        loader = inside(dataloader)
         images = len(getattr(loader, "dataset", ()))
         raise ValueError(
             f"the DataLoader gives no batch: it has {images} images, batch_size {getattr(loader, 'batch_size', None)} "
@@ -204,14 +266,15 @@ def check_batches(dataloader: Iterable) -> int:
     return batches
 
 
-def check_logits(logits: torch.Tensor, images: int) -> torch.Tensor:
-    """The logits; ValueError unless they are one row an image."""
-    if logits.ndim != 2 or len(logits) != images:
-        raise ValueError(
-            f"the model answered a batch of {images} with shape {tuple(logits.shape)}: "
-            f"({images}, number of classes) was expected"
-        )
-    return logits
+def check_pieces(loss_fn: Callable, dataloader: Iterable, micro_batch: int | None) -> None:
+    """Raise ValueError where batches come in pieces, or in shares, that this loss can't be put together from."""
+    if micro_batch is not None or isinstance(inside(dataloader), updates.WindowLoader):
+        updates.check_mean(loss_fn)
+
+
+def inside(dataloader: Iterable) -> Iterable:
+    """The loader that a progress bar goes round."""
+    return getattr(dataloader, "iterable", dataloader)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
@@ -220,18 +283,19 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.cuda.OutOfMemoryError) or any(text in str(error) for text in words)
 
 
-def memory_error(error: RuntimeError, dataloader: Iterable) -> RuntimeError:
+def memory_error(error: RuntimeError, dataloader: Iterable, micro_batch: int | None = None) -> RuntimeError:
     """An error of the same kind that says what to do, while the failed batch's tensors are let go."""
     traceback.clear_frames(error.__traceback__)
+    micro_batch = micro_batch or getattr(dataloader, "micro_batch", None)
     batch_size = getattr(dataloader, "batch_size", None) or 1
+    name, size = ("micro_batch", micro_batch) if micro_batch else ("batch_size", batch_size)
     smaller = (
-        f"Make the DataLoaders with batch_size {batch_size // 2}, and with half of that if it fails again (adding up "
-        f"the gradients of {-(-batch_size // max(batch_size // 2, 1))} batches before each step trains as the large "
-        "one would), or take"
-        if batch_size > 1
+        f"Train with micro_batch {size // 2}, and with half of that if it fails again (the gradients of the pieces are "
+        "added up, so each update stays that of the whole batch), or take"
+        if size > 1
         else "Not even one image fits: take"
     )
     return type(error)(
-        f"out of memory with batch_size {batch_size}. {smaller} a smaller model, such as ViT-Ti/16, or smaller images, "
+        f"out of memory with {name} {size}. {smaller} a smaller model, such as ViT-Ti/16, or smaller images, "
         f"and run this again: no restart is needed. PyTorch says: {error}"
     )

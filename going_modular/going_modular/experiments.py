@@ -6,8 +6,6 @@ colour) happens on tensors.
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,10 +14,11 @@ import torch.nn.functional as F
 from torch import nn
 from torchvision.transforms import Resize
 
-from going_modular.going_modular import augment, recipes
+from going_modular.going_modular import augment, recipes, updates
 from going_modular.going_modular.data_setup import FoodDataset
 from going_modular.going_modular.drawn_food import CLASSES, draw_food, picture_seed
 from going_modular.going_modular.pictures import Pictures, read_pictures, to_uint8
+from going_modular.going_modular.precision import PRECISIONS, grad_scaler, in_precision
 from going_modular.going_modular.progress import Progress
 from going_modular.going_modular.tiny_vgg import TinyVGG
 from going_modular.going_modular.vit import VARIANTS, ViT
@@ -29,7 +28,7 @@ CHOICES = {
     "decay": tuple(recipes.SCHEDULES),
     "initialisation": ("ours", "pytorch"),
     "pixels": ("-1 to 1", "0 to 1"),
-    "precision": ("float32", "bfloat16"),
+    "precision": PRECISIONS,
 }
 TEST_BATCH = 64
 
@@ -50,7 +49,7 @@ class Settings:
         augmented: crop, flip and change the colours of each training image, anew each epoch.
         pixels: the range that the model sees, "-1 to 1" or "0 to 1".
         initialisation: "ours" (vit.initialise), or "pytorch": each layer's own, class token and positions of spread 1.
-        precision: "float32", or "bfloat16" (autocast, in training and testing alike).
+        precision: "float32", or "bfloat16" or "float16" (autocast, in training and testing alike).
         seed: of the starting weights, the order, dropout and augmentation.
     """
 
@@ -163,36 +162,27 @@ def initialise_as_pytorch(vit: ViT) -> None:
 # Training and testing
 
 
-def in_precision(precision: str, device: torch.device | str) -> AbstractContextManager:
-    """Autocast to bfloat16, or nothing for float32."""
-    return torch.autocast(torch.device(device).type, torch.bfloat16) if precision == "bfloat16" else nullcontext()
-
-
-def micro_batches(count: int, size: int | None) -> Iterator[slice]:
-    """The slices that cut a batch of `count` images into pieces of `size`; the last may be smaller."""
-    size = count if size is None else size
-    return (slice(start, min(start + size, count)) for start in range(0, count, size))
-
-
 def accumulate_gradient(
-    model: nn.Module, images: torch.Tensor, labels: torch.Tensor, micro_batch: int | None, precision: str = "float32"
+    model: nn.Module,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    micro_batch: int | None,
+    precision: str = "float32",
+    scaler: torch.amp.GradScaler | None = None,
 ) -> tuple[float, int]:
     """Add the gradient of the mean loss over a batch, computed piece by piece, to the parameters' .grad.
 
-    Each piece adds its sum of losses over the whole batch's count. A mean of the pieces' means would give the single
-    image of a last piece the weight of 32 others.
+    Each piece counts by its share of the batch: see updates.run_window. A scaler multiplies the gradient.
 
     Returns the mean loss and the number of right answers.
     """
-    total, correct = 0.0, 0
-    for piece in micro_batches(len(labels), micro_batch):
-        with in_precision(precision, images.device):
-            logits = model(images[piece])  # (b, K)
-        loss = F.cross_entropy(logits.float(), labels[piece], reduction="sum") / len(labels)
-        loss.backward()
-        total += loss.item()
-        correct += (logits.argmax(dim=1) == labels[piece]).sum().item()
-    return total, correct
+
+    def backward(loss: torch.Tensor) -> None:
+        (loss if scaler is None else scaler.scale(loss)).backward()
+
+    window = updates.cut(images, labels, micro_batch)
+    loss, correct = updates.run_window(model, window, F.cross_entropy, images.device, precision, backward)
+    return loss.item(), int(correct)
 
 
 def updates_of(settings: Settings, images: int) -> int:
@@ -210,6 +200,8 @@ def fit(model: nn.Module, train: Pictures, settings: Settings, device: torch.dev
     optimizer = recipes.build_optimizer(model, settings.learning_rate, settings.weight_decay)
     total = updates_of(settings, len(train))
     schedule = recipes.build_schedule(optimizer, total, round(settings.warmup * total), settings.decay)
+    clip = None if settings.clip_norm is None else (list(model.parameters()), settings.clip_norm)
+    scaler = grad_scaler(settings.precision, device)
     generator = torch.Generator().manual_seed(settings.seed)
     history = []
     for _ in range(settings.epochs):
@@ -219,14 +211,11 @@ def fit(model: nn.Module, train: Pictures, settings: Settings, device: torch.dev
             images = prepare(batch.images, settings, device, generator if settings.augmented else None)
             optimizer.zero_grad()
             loss, right = accumulate_gradient(
-                model, images, batch.labels.to(device), settings.micro_batch, settings.precision
+                model, images, batch.labels.to(device), settings.micro_batch, settings.precision, scaler
             )
             if not math.isfinite(loss):
                 return history
-            if settings.clip_norm is not None:
-                nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
-            optimizer.step()
-            schedule.step()
+            updates.step(optimizer, schedule, scaler, clip)
             loss_sum, correct = loss_sum + loss * len(batch), correct + right
         history.append({"loss": loss_sum / len(train), "accuracy": correct / len(train)})
     return history

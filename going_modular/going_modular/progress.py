@@ -24,23 +24,28 @@ class Progress:
     >>> for batch in progress.bar(dataloader, "Epoch 1 of 5"):
     ...     ...
     >>> progress.line("Epoch: 1 | train_loss: 1.0921")
+
+    With shown=False neither is seen.
     """
 
-    def __init__(self):
-        self._output = NotebookOutput() if in_notebook() else None
+    def __init__(self, shown: bool = True):
+        self._shown = shown
+        self._output = NotebookOutput() if shown and in_notebook() else None
 
     def bar(self, iterable: Iterable, description: str = "") -> tqdm:
         """A tqdm around `iterable`, gone when the loop ends."""
+        if not self._shown:
+            return tqdm(iterable, disable=True)
         if self._output is None:
             return tqdm(iterable, description, leave=False, dynamic_ncols=True)
         return tqdm(iterable, description, leave=False, ncols=88, file=self._output, mininterval=0.25)
 
     def line(self, text: str) -> None:
         """Show a line that stays."""
-        if self._output is None:
-            print(text, flush=True)
-        else:
+        if self._output is not None:
             self._output.keep(text)
+        elif self._shown:
+            print(text, flush=True)
 
 
 class NotebookOutput:

@@ -1,4 +1,4 @@
-"""The order of the training images: decided by seed and epoch, whatever the number of workers."""
+"""The order of the training images: decided by seed and epoch, whatever the number of workers and processes."""
 
 from __future__ import annotations
 
@@ -65,3 +65,58 @@ class ShuffledSampler(Sampler[int]):
 
     def __len__(self) -> int:
         return len(self.data_source)
+
+
+class ShareSampler(Sampler[list[int]]):
+    """The images of each update cut up: every process gets its share, and that in pieces which fit into memory.
+
+    A batch sampler for a DataLoader: its lists are pieces. Of an update's images process r of W takes number r, r + W,
+    r + 2 W and so on, so each image belongs to one process. A process that is left without any in a last, short update
+    still gets one piece, since averaging gradients takes all of them: its share is 0, and the piece counts for nothing.
+
+    Args:
+        sampler: the order; the same in every process.
+        batch_size: images in an update, over all processes.
+        micro_batch: most images in a piece; None for all of a share.
+        rank, world_size: which process this is, and of how many.
+        drop_last: leave out a last update of fewer images.
+
+    Raises ValueError where a process would never have an image.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler[int],
+        batch_size: int,
+        micro_batch: int | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = False,
+    ) -> None:
+        if world_size > batch_size:
+            raise ValueError(
+                f"{world_size} processes can't share an update of {batch_size} images: "
+                "take fewer processes, or a larger batch_size"
+            )
+        self.sampler, self.batch_size, self.rank, self.world_size = sampler, batch_size, rank, world_size
+        self.micro_batch = micro_batch or batch_size
+        self.images = len(sampler) // batch_size * batch_size if drop_last else len(sampler)
+
+    def updates(self) -> Iterator[tuple[int, int, int]]:
+        """Of each update: its images over all processes, this process's share of them, and its number of pieces."""
+        for start in range(0, self.images, self.batch_size):
+            images = min(self.batch_size, self.images - start)
+            share = len(range(self.rank, images, self.world_size))
+            yield images, share, max(1, -(-share // self.micro_batch))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = list(self.sampler)[: self.images]
+        for start in range(0, self.images, self.batch_size):
+            update = order[start : start + self.batch_size]
+            share = update[self.rank :: self.world_size] or update[:1]
+            for first in range(0, len(share), self.micro_batch):
+                yield share[first : first + self.micro_batch]
+
+    def __len__(self) -> int:
+        """The number of pieces."""
+        return sum(pieces for *_, pieces in self.updates())
