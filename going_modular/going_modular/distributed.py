@@ -5,13 +5,12 @@ DistributedDataParallel, over gloo on CPUs and nccl on GPUs. In a process that t
 effect: it is number 0 of 1.
 """
 
-import contextlib
 import os
 import random
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 
 import torch
 import torch.distributed as dist
@@ -58,12 +57,9 @@ def processes(device: str) -> Iterator[None]:
     if device == "mps":
         sys.exit("The GPU of a Mac trains in one process: leave torchrun out, or take --device cpu")
     dist.init_process_group("cpu:gloo,cuda:nccl" if device == "cuda" else "gloo")
-    with contextlib.ExitStack() as stack:
-        if not is_main():
-            stack.enter_context(
-                contextlib.redirect_stdout(stack.enter_context(open(os.devnull, "w", encoding="utf-8")))
-            )
-        yield
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        with nullcontext() if is_main() else redirect_stdout(nowhere):
+            yield
     dist.destroy_process_group()  # not after an error: it could wait for a process that is no more
 
 
