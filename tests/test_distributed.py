@@ -17,7 +17,7 @@ from going_modular.going_modular import checkpoints, distributed, train, utils
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torchrun's store is not built for Windows everywhere")
 LOOPBACK = {"linux": "lo", "darwin": "lo0"}.get(sys.platform, "")
-DEADLINE = 300
+DEADLINE = 600  # seconds for one run on a busy machine
 MODULE = ("-m", "going_modular.going_modular.train")
 
 

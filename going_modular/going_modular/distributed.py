@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 
@@ -71,6 +72,8 @@ def wrap(model: nn.Module, device: str) -> nn.Module:
     model = model.to(device)
     if world_size() == 1:
         return model
+    # Of the class token's gradient, (1, 1, D), PyTorch warns that its strides differ; those of sides of 1 mean nothing.
+    warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
     return DistributedDataParallel(model, device_ids=[torch.cuda.current_device()] if device == "cuda" else None)
 
 

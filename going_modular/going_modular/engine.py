@@ -10,18 +10,6 @@ from torch import nn
 from going_modular.going_modular import checkpoints, distributed, updates
 from going_modular.going_modular.precision import choose, grad_scaler
 from going_modular.going_modular.progress import Progress, in_notebook
-from going_modular.going_modular.updates import check_logits
-
-__all__ = [
-    "NonFiniteLossError",
-    "RunningMetrics",
-    "check_batches",
-    "check_logits",
-    "is_out_of_memory",
-    "test_step",
-    "train",
-    "train_step",
-]
 
 
 class NonFiniteLossError(RuntimeError):

@@ -12,7 +12,8 @@ from PIL import Image
 from torch import nn
 
 from going_modular.going_modular.data_setup import UnreadableImageError, create_transform, load_image
-from going_modular.going_modular.engine import check_batches, check_logits
+from going_modular.going_modular.engine import check_batches
+from going_modular.going_modular.updates import check_logits
 from going_modular.going_modular.utils import get_device
 from helper_functions import WINDOWLESS, answer, network_errors
 
