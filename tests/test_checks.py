@@ -13,6 +13,10 @@ import test_checks_06
 import test_checks_07
 import test_checks_08
 import test_checks_09
+import test_checks_10
+import test_checks_11
+import test_checks_12
+import test_checks_capstone
 import torch
 from check_tools import PLACES, expect
 from torch import nn
@@ -22,14 +26,14 @@ from going_modular.going_modular.checks.verdict import Verdict, Wrong, check
 
 TESTED = [
     test_checks_01, test_checks_02, test_checks_03, test_checks_04, test_checks_05, test_checks_06, test_checks_07,
-    test_checks_08, test_checks_09,
+    test_checks_08, test_checks_09, test_checks_10, test_checks_11, test_checks_12, test_checks_capstone,
 ]  # fmt: skip
 EXERCISES = [name for name in checks.__all__ if name != "Verdict"]
 GENERAL = {"error", "not_attempted", "signature", "no_number", "other_number", "unit", "values", "passed"}
 
 
 def test_every_exercise_has_five_wrong_versions_with_verdicts_of_their_own():
-    assert len(TESTED) == 9
+    assert len(TESTED) == 13
     found = {}
     for exercise, names in PLACES:
         found.setdefault(exercise, set()).update(set(names) - GENERAL)
@@ -74,8 +78,12 @@ def test_what_is_not_written_yet_is_not_attempted(exercise):
 
 
 @pytest.mark.parametrize(
-    "exercise", ["patch_embedding", "hybrid_patch_embedding", "embedding", "msa_block", "mlp_block", "gated_mlp_block"]
-)
+    "exercise",
+    [
+        "patch_embedding", "hybrid_patch_embedding", "embedding", "msa_block", "mlp_block", "gated_mlp_block",
+        "class_attention_block", "attention_pooling",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("attempt", [Empty, HalfWritten, CallsEllipsis])
 def test_a_class_that_is_not_written_yet(exercise, attempt):
     expect(exercise, "not_attempted", attempt)
@@ -88,14 +96,17 @@ def test_a_class_without_forward_is_not_taken_for_one_that_is_not_written():
     assert "indented" in expect("mlp_block", "no_forward", Attempt).text
 
 
-@pytest.mark.parametrize("exercise", ["parallel_block", "mean_pooling_vit", "register_vit"])
+BLOCKS = ["parallel_block", "layer_scale_block", "stochastic_depth_block"]
+
+
+@pytest.mark.parametrize("exercise", [*BLOCKS, "mean_pooling_vit", "register_vit", "distilled_vit"])
 def test_a_subclass_that_is_not_written_yet(exercise):
     from going_modular.going_modular.vit import TransformerEncoderBlock, ViT
 
-    class Attempt(TransformerEncoderBlock if exercise == "parallel_block" else ViT):
-        def __init__(self, num_registers=0, **arguments):
+    class Attempt(TransformerEncoderBlock if exercise in BLOCKS else ViT):
+        def __init__(self, num_registers=0, initial_value=None, drop_rate=None, **arguments):
             super().__init__(**arguments)
-            if num_registers:
+            if num_registers or initial_value or exercise == "distilled_vit":
                 raise NotImplementedError
 
         def forward(self, x):

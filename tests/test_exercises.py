@@ -32,7 +32,7 @@ def shared(found: list, own: str) -> list[tuple]:
 
 def test_there_is_a_notebook_of_each_sort_for_every_lesson_with_exercises():
     assert NAMES == sorted(path.name for path in (NOTEBOOKS / "solutions").glob("*.ipynb"))
-    assert [name[:2] for name in NAMES[:9]] == [f"{number:02}" for number in range(1, 10)]
+    assert [name[:2] for name in NAMES] == [f"{number:02}" for number in range(1, 13)]
     for name in NAMES:
         assert (NOTEBOOKS / name).is_file()
 
@@ -50,11 +50,12 @@ def test_every_check_is_used_once():
 def test_exercises_and_solutions_are_in_step(name):
     exercises, solutions = cells("exercises", name), cells("solutions", name)
     checked = [cell.source for cell in tagged(exercises, "check")]
-    assert checked == [cell.source for cell in tagged(solutions, "check")] and 2 <= len(checked) <= 4
-    tasks = [
-        [cell.source for cell in found if cell.source.startswith("## Exercise")] for found in (exercises, solutions)
-    ]
+    assert checked == [cell.source for cell in tagged(solutions, "check")]
+    headings = ("## Exercise", "## Capstone")
+    tasks = [[cell.source for cell in found if cell.source.startswith(headings)] for found in (exercises, solutions)]
     assert tasks[0] == tasks[1] and len(tasks[0]) == len(checked)
+    capstone = sum(task.startswith("## Capstone") for task in tasks[0])
+    assert 2 <= len(checked) - capstone <= 4 and capstone == (5 if name.startswith("12") else 0)
     assert len(tagged(exercises, "exercise")) == len(checked) <= len(tagged(solutions, "solution"))
     shared_code = {cell.source for cell in exercises if cell.cell_type == "code"} - {
         c.source for c in tagged(exercises, "exercise")

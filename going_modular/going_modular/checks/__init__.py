@@ -2,9 +2,17 @@
 
 Each takes the learner's own code, tries it in several sizes against a reference, and returns a Verdict, which prints
 as text and shows as a panel in Jupyter: `checks.patch_embedding(MyPatchEmbedding)`. It never reads source text and
-raises nothing; code that isn't written yet is "not attempted yet". One module a notebook, one function an exercise.
+raises nothing; code that isn't written yet is "not attempted yet". One module a notebook, and
+one for the capstone of notebook 12; one function an exercise.
 """
 
+from going_modular.going_modular.checks.capstone import (
+    attention_pooling,
+    class_attention_block,
+    distilled_vit,
+    layer_scale_block,
+    stochastic_depth_block,
+)
 from going_modular.going_modular.checks.notebook_01 import (
     augmented_dataloaders,
     average_of_batches,
@@ -49,6 +57,14 @@ from going_modular.going_modular.checks.notebook_09 import (
     learning_rate_finder,
     training_step,
 )
+from going_modular.going_modular.checks.notebook_10 import images_needed, new_head, stretch_positions, vit_for
+from going_modular.going_modular.checks.notebook_11 import (
+    accumulate_and_clip,
+    draw_more,
+    undecayed_parameters,
+    warmup_cosine,
+)
+from going_modular.going_modular.checks.notebook_12 import corner_to_middle, patch_distances, rollout
 from going_modular.going_modular.checks.verdict import Verdict
 
 __all__ = [
@@ -98,4 +114,24 @@ __all__ = [
     "training_step",
     "learning_rate_finder",
     "answers_needed",
+    # 10
+    "new_head",
+    "stretch_positions",
+    "vit_for",
+    "images_needed",
+    # 11
+    "warmup_cosine",
+    "accumulate_and_clip",
+    "draw_more",
+    "undecayed_parameters",
+    # 12
+    "rollout",
+    "patch_distances",
+    "corner_to_middle",
+    # 12, the capstone
+    "distilled_vit",
+    "layer_scale_block",
+    "stochastic_depth_block",
+    "class_attention_block",
+    "attention_pooling",
 ]

@@ -53,11 +53,7 @@ def call(function, *inputs, where: str):
             copy.requires_grad_()
     # A view is handed over, since autograd refuses to write into a leaf and would hide the mistake.
     handed = [value.view_as(value) if isinstance(value, torch.Tensor) else value for value in copies]
-    result = guarded(lambda: function(*handed), where)
-    if result is None:
-        raise NotAttempted("Your code returns nothing. If you have written it, its last line lacks a return.")
-    if result is ...:
-        raise NotAttempted("Your code still returns `...`.")
+    result = result_of(function, *handed, what=where)
     for now, value in zip(handed, inputs):
         if isinstance(value, torch.Tensor) and not torch.equal(now.detach(), value.detach()):
             text = (
@@ -65,6 +61,16 @@ def call(function, *inputs, where: str):
             )
             raise Wrong("in_place", text)
     return result, copies
+
+
+def result_of(function, *inputs, what: str):
+    """What the learner's function returns; NotAttempted for None and `...`. Its inputs may be changed."""
+    result = guarded(lambda: function(*inputs), what)
+    if result is None:
+        raise NotAttempted("Your code returns nothing. If you have written it, its last line lacks a return.")
+    if result is ...:
+        raise NotAttempted("Your code still returns `...`.")
+    return result
 
 
 def guarded(function, where: str):

@@ -6,11 +6,13 @@ from numbers import Number
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from going_modular.going_modular.checks.attempt import call, described
 from going_modular.going_modular.checks.verdict import NotAttempted, Wrong
 
+OTHER_EPS = "LayerNorm's eps is 1e-5, PyTorch's default: the paper's released code has 1e-6"
 TOLERANCE = 1e-5  # as in the notebooks, for numbers around 1
 
 
@@ -180,6 +182,19 @@ def same_module(
         same(got, expected, dims, mistakes, (module, x), tolerance)
         parameters = {f"the parameter {name}": (p, p) for name, p in module.named_parameters() if p.requires_grad}
         same_gradients(got, expected, {"the input": (copy, x), **parameters})
+
+
+def normed(module: nn.Module, x: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
+    """What a module's layer_norm gives, from its own weights, with an eps as given."""
+    return F.layer_norm(x, x.shape[-1:], module.layer_norm.weight, module.layer_norm.bias, eps)
+
+
+def layer_shapes(dim: int, **linear: tuple[int, int]) -> dict[str, tuple]:
+    """The shapes of layer_norm's parameters and of linear layers', name = (size of the input, size of the output)."""
+    shapes = {"layer_norm.weight": (dim,), "layer_norm.bias": (dim,)}
+    for name, (inside, out) in linear.items():
+        shapes |= {f"{name}.weight": (out, inside), f"{name}.bias": (out,)}
+    return shapes
 
 
 def give_noise(module: nn.Module) -> nn.Module:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from going_modular.going_modular.checks.attempt import guarded
+from going_modular.going_modular.checks.attempt import guarded, result_of
 from going_modular.going_modular.checks.compare import Mistake, same_function, same_number
 from going_modular.going_modular.checks.verdict import NotAttempted, Wrong, check
 
@@ -131,9 +131,7 @@ def augmented_dataloaders(attempt: Callable) -> str:
         work = Path(work)
         make_pictures(work / "train", {"cat": 6, "dog": 6}, first=1)
         make_pictures(work / "test", {"cat": 3, "dog": 4}, first=2)
-        result = guarded(lambda: attempt(work), "a folder with train and test")
-        if result is None or result is ...:
-            raise NotAttempted("Your code returns nothing. If you have written it, its last line lacks a return.")
+        result = result_of(attempt, work, what="a folder with train and test")
         if not isinstance(result, (tuple, list)) or len(result) != 3:
             raise Wrong("not_three", "three things were expected: train_dataloader, test_dataloader, class_names")
         train, test, names = result

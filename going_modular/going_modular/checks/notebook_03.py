@@ -148,22 +148,40 @@ def channels_last(module, x):
     return F.linear(arranged("024351")(x, module.check_patch_size), weight.flatten(1), bias)
 
 
+def map_mistakes(maps) -> tuple[Mistake, ...]:
+    """From feature maps (B, D, rows, columns), which maps(module, x) gives, to a sequence: what goes wrong there."""
+    return (
+        Mistake(
+            "not_permuted",
+            "the last two dimensions are the other way round: a row should be a patch. Permute after flattening",
+            lambda module, x: maps(module, x).flatten(2),
+        ),
+        Mistake(
+            "reshaped",
+            "a reshape to (B, N, D) cuts the feature maps into pieces: permute(0, 2, 1) collects what belongs to a "
+            "patch",
+            lambda module, x: maps(module, x).flatten(2).reshape(sequence(maps(module, x)).shape),
+        ),
+        Mistake(
+            "not_flattened",
+            "these are feature maps in their grid: flatten the grid from dimension 2, then permute",
+            lambda module, x: maps(module, x),
+        ),
+        Mistake(
+            "column_order",
+            "the patches come column by column: don't swap the grid's two dimensions before flattening",
+            lambda module, x: sequence(maps(module, x).transpose(2, 3)),
+        ),
+        Mistake(
+            "relu",
+            "a ReLU follows the projection: E is linear, with nothing after it",
+            lambda module, x: sequence(maps(module, x)).relu(),
+        ),
+    )
+
+
 LAYER_MISTAKES = (
-    Mistake(
-        "not_permuted",
-        "the last two dimensions are the other way round: a row should be a patch. Permute after flattening",
-        lambda module, x: embedded(module, x).flatten(2),
-    ),
-    Mistake(
-        "reshaped",
-        "a reshape to (B, N, D) cuts the feature maps into pieces: permute(0, 2, 1) collects what belongs to a patch",
-        lambda module, x: embedded(module, x).flatten(2).reshape(sequence(embedded(module, x)).shape),
-    ),
-    Mistake(
-        "not_flattened",
-        "these are feature maps in their grid: flatten the grid from dimension 2, then permute",
-        lambda module, x: embedded(module, x),
-    ),
+    *map_mistakes(embedded),
     Mistake(
         "flattened_all",
         "everything but the batch is flattened: begin at dimension 2, so that channels and patches stay apart",
@@ -175,11 +193,6 @@ LAYER_MISTAKES = (
         lambda module, x: sequence(embedded(module, x, stride=1)),
     ),
     Mistake(
-        "column_order",
-        "the patches come column by column: don't swap the grid's two dimensions before flattening",
-        lambda module, x: sequence(embedded(module, x).transpose(2, 3)),
-    ),
-    Mistake(
         "channels_last",
         "each patch goes pixel by pixel into the linear layer: go channel by channel, as a convolution's kernel does",
         channels_last,
@@ -188,11 +201,6 @@ LAYER_MISTAKES = (
         "padding",
         "the image is padded, so every patch is shifted: leave padding at 0",
         lambda module, x: sequence(embedded(module, F.pad(x, (1, 1, 1, 1)))),
-    ),
-    Mistake(
-        "relu",
-        "a ReLU follows the projection: E is linear, with nothing after it",
-        lambda module, x: sequence(embedded(module, x)).relu(),
     ),
     Mistake(
         "gelu",
@@ -250,35 +258,11 @@ def hybrid_maps(module, x):
 
 
 HYBRID_MISTAKES = (
-    Mistake(
-        "not_permuted",
-        "the last two dimensions are the other way round: permute after flattening",
-        lambda module, x: hybrid_maps(module, x).flatten(2),
-    ),
-    Mistake(
-        "reshaped",
-        "a reshape to (B, N, D) cuts the feature maps into pieces: permute instead",
-        lambda module, x: hybrid_maps(module, x).flatten(2).reshape(sequence(hybrid_maps(module, x)).shape),
-    ),
-    Mistake(
-        "not_flattened",
-        "these are feature maps in their grid: flatten from dimension 2, then permute",
-        lambda module, x: hybrid_maps(module, x),
-    ),
+    *map_mistakes(hybrid_maps),
     Mistake(
         "projection_unused",
         "this is the stem's feature map as a sequence: the projection to D comes after it",
         lambda module, x: sequence(module.check_stem(x)),
-    ),
-    Mistake(
-        "relu",
-        "a ReLU follows the projection: E is linear, with nothing after it",
-        lambda module, x: sequence(hybrid_maps(module, x)).relu(),
-    ),
-    Mistake(
-        "column_order",
-        "the places come column by column: don't swap the grid's two dimensions before flattening",
-        lambda module, x: sequence(hybrid_maps(module, x).transpose(2, 3)),
     ),
 )
 

@@ -6,9 +6,11 @@ from torch import nn
 
 from going_modular.going_modular.checks.attempt import build
 from going_modular.going_modular.checks.compare import (
+    OTHER_EPS,
     Mistake,
     give_noise,
     has_parameters,
+    normed,
     same_function,
     same_module,
     same_number,
@@ -219,10 +221,6 @@ def multihead_attention(attempt) -> str:
 # Exercise 3: MyMSABlock(embedding_dim, num_heads, attn_dropout)
 
 
-def normed(module, x, eps=1e-6):
-    return F.layer_norm(x, x.shape[-1:], module.layer_norm.weight, module.layer_norm.bias, eps)
-
-
 def attended(module, x, heads=None):
     attention = module.multihead_attn
     return msa(
@@ -281,7 +279,7 @@ BLOCK_MISTAKES = (
     Mistake("norm_alone", "this is LN(z): attention is missing", lambda m, x: normed(m, x)),
     Mistake(
         "eps",
-        "LayerNorm's eps is 1e-5, PyTorch's default: the paper's released code has 1e-6",
+        OTHER_EPS,
         lambda m, x: attended(m, normed(m, x, eps=1e-5)),
     ),
 )

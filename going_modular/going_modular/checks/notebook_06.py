@@ -5,9 +5,12 @@ import torch.nn.functional as F
 
 from going_modular.going_modular.checks.attempt import build
 from going_modular.going_modular.checks.compare import (
+    OTHER_EPS,
     Mistake,
     give_noise,
     has_parameters,
+    layer_shapes,
+    normed,
     same_function,
     same_module,
     same_number,
@@ -61,10 +64,6 @@ def gelu(attempt) -> str:
 # Exercise 2: MyMLPBlock(embedding_dim, mlp_size, dropout)
 
 
-def normed(module, x, eps=1e-6):
-    return F.layer_norm(x, x.shape[-1:], module.layer_norm.weight, module.layer_norm.bias, eps)
-
-
 def mlp(module, x, activation=F.gelu):
     return F.linear(activation(F.linear(x, *first(module))), *second(module))
 
@@ -109,7 +108,7 @@ MLP_MISTAKES = (
     ),
     Mistake(
         "eps",
-        "LayerNorm's eps is 1e-5, PyTorch's default: the paper's released code has 1e-6",
+        OTHER_EPS,
         lambda m, x: mlp(m, normed(m, x, eps=1e-5)),
     ),
 )
@@ -120,14 +119,7 @@ def mlp_block(attempt) -> str:
     """MyMLPBlock(embedding_dim, mlp_size, dropout): MLP(LN(z)), (B, T, D) -> (B, T, D)."""
     for dim, size in ((6, 20), (10, 7)):
         module = build(attempt, embedding_dim=dim, mlp_size=size, dropout=0.1)
-        shapes = {
-            "layer_norm.weight": (dim,),
-            "layer_norm.bias": (dim,),
-            "mlp.0.weight": (size, dim),
-            "mlp.0.bias": (size,),
-            "mlp.3.weight": (dim, size),
-            "mlp.3.bias": (dim,),
-        }
+        shapes = layer_shapes(dim, **{"mlp.0": (dim, size), "mlp.3": (size, dim)})
         said = {
             "mlp.0.weight": ("mlp_size_ignored", "the hidden numbers are mlp_size many"),
             "layer_norm.weight": (
@@ -207,9 +199,7 @@ GATED_MISTAKES = (
         "value isn't used: the result is narrow(GELU(gate) * value)",
         lambda m, x: m.narrow(F.gelu(m.gate(normed(m, x)))),
     ),
-    Mistake(
-        "eps", "LayerNorm's eps is 1e-5: the paper's released code has 1e-6", lambda m, x: gated(m, normed(m, x, 1e-5))
-    ),
+    Mistake("eps", OTHER_EPS, lambda m, x: gated(m, normed(m, x, 1e-5))),
 )
 
 
@@ -218,10 +208,7 @@ def gated_mlp_block(attempt) -> str:
     """GatedMLPBlock(embedding_dim, hidden_size): narrow(GELU(gate(LN(z))) * value(LN(z)))."""
     for dim, size in ((6, 20), (10, 7)):
         module = build(attempt, embedding_dim=dim, hidden_size=size)
-        shapes = {"layer_norm.weight": (dim,), "layer_norm.bias": (dim,)}
-        for name, (inside, out) in {"gate": (dim, size), "value": (dim, size), "narrow": (size, dim)}.items():
-            shapes |= {f"{name}.weight": (out, inside), f"{name}.bias": (out,)}
-        has_parameters(module, shapes)
+        has_parameters(module, layer_shapes(dim, gate=(dim, size), value=(dim, size), narrow=(size, dim)))
         give_noise(module)
         inputs = [torch.randn(2, 5, dim), torch.randn(3, 1, dim) * 0.01]
         same_module(module, lambda m, x: gated(m, normed(m, x)), inputs, "B T D", GATED_MISTAKES)

@@ -7,17 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from going_modular.going_modular.checks.attempt import guarded
+from going_modular.going_modular.checks.attempt import result_of
 from going_modular.going_modular.checks.compare import same_number
-from going_modular.going_modular.checks.verdict import NotAttempted, Wrong, check
-
-
-def run(function, *inputs, what: str):
-    """What the learner's function returns; NotAttempted for None and `...`."""
-    result = guarded(lambda: function(*inputs), what)
-    if result is None or result is ...:
-        raise NotAttempted("Your code returns nothing. If you have written it, its last line lacks a return.")
-    return result
+from going_modular.going_modular.checks.verdict import Wrong, check
 
 
 def numbers(result, count: int, what: str) -> list[float]:
@@ -54,7 +46,7 @@ def evaluate(attempt) -> str:
     for sizes in ((7, 7, 1), (4, 9)):
         model, data = network().train(), batches(sizes)
         hook = model.register_forward_pre_hook(look)
-        result = run(attempt, model, data, nn.CrossEntropyLoss(), what=f"batches of {sizes} images")
+        result = result_of(attempt, model, data, nn.CrossEntropyLoss(), what=f"batches of {sizes} images")
         hook.remove()
         loss, accuracy = numbers(result, 2, "two numbers, loss and accuracy,")
         if any(training for training, _ in seen):
@@ -165,7 +157,7 @@ def training_step(attempt) -> str:
         optimizer.calls.clear()
         before = copy.deepcopy(model.state_dict())
         random_state = torch.get_rng_state()
-        loss = run(attempt, model, images, labels, loss_fn, optimizer, what=f"{len(images)} images")
+        loss = result_of(attempt, model, images, labels, loss_fn, optimizer, what=f"{len(images)} images")
         calls = tuple(optimizer.calls)
         if calls in STEP_MISTAKES:
             raise Wrong(*STEP_MISTAKES[calls])
@@ -238,7 +230,7 @@ def learning_rate_finder(attempt) -> str:
         model = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.GELU(), nn.Linear(8, 3))
         data, before = batches((6,) * steps), copy.deepcopy(model.state_dict())
         where = f"{steps} batches, rates from {lowest} to {highest}"
-        result = run(attempt, model, data, nn.CrossEntropyLoss(), lowest, highest, what=where)
+        result = result_of(attempt, model, data, nn.CrossEntropyLoss(), lowest, highest, what=where)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Wrong("not_a_pair", f"two lists, rates and losses, were expected, not {type(result).__name__}")
         rates, losses = (numbers(values, len(values), "numbers") for values in result)
