@@ -105,6 +105,15 @@ def test_it_resumes_run_by_run(results, toy, tmp_path, monkeypatch):
     assert all(name in page for name in (results.HEAD, results.FINE_TUNED, "warmup", comparison.HELPED, "TinyVGG"))
 
 
+def test_one_part_runs_alone_and_the_others_are_said_to_be_missing(results, toy, tmp_path):
+    save_offline_model(pretrained.OFFLINE)
+    lines, missing = results.run_all(toy, tmp_path / "runs.jsonl", note=lambda _text: None, part="switches")
+    assert lines and {line["part"] for line in lines} == {"switches"}
+    assert missing == [f"the part {part!r} has not been run to its end" for part in ("comparison", "data")]
+    page = comparison.markdown(results.gather(lines, missing, toy))
+    assert "## Switches" in page and "Left out: the part 'comparison' has not been run to its end." in page
+
+
 def test_the_written_runs_count_as_finished_until_the_checkpoint_changes(results, toy, tmp_path):
     save_offline_model(pretrained.OFFLINE)
     lines, missing = results.run_all(toy, tmp_path / "runs.jsonl", note=lambda _text: None)

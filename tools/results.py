@@ -1,6 +1,6 @@
 """Run the plan behind docs/results.md in full, run by run; a run that was finished before is not run again.
 
-usage: python tools/results.py [--plan | --smoke] [--again]
+usage: python tools/results.py [--plan | --smoke] [--part PART] [--again]
 
 Each finished run is a line of build/results_runs.jsonl; those in docs/results.json count as finished too, unless
 --again is given. When all are there, docs/results.json is written, and docs/results.md from it. --plan shows what is
@@ -297,14 +297,25 @@ def features_of(model: torch.nn.Module, pictures: Pictures, settings: Settings) 
     return Pictures(*extract_features(model, batches, "cpu"))
 
 
-def run_all(size: Size, file: Path, note: Callable[[str], None] = print) -> tuple[list[dict], list[str]]:
-    """Run what isn't done; returns the lines of the whole plan, and the reasons why parts of it were left out."""
+def run_all(
+    size: Size, file: Path, note: Callable[[str], None] = print, part: str | None = None
+) -> tuple[list[dict], list[str]]:
+    """Run what isn't done, of one part or of all.
+
+    Returns the lines of the plan, of other parts only where they are complete, and the reasons why something is
+    missing.
+    """
     lines, missing = read_lines(file), {}
     while True:
         jobs = plan(lines, size)
-        todo = [job for job in jobs if not any(job.is_done_by(line) for line in lines) and not left_out(job, missing)]
+        open_jobs = [
+            job for job in jobs if not any(job.is_done_by(line) for line in lines) and not left_out(job, missing)
+        ]
+        todo = [job for job in open_jobs if part in (None, job.part)]
         if not todo:
-            return lines_of(jobs, lines), sorted(set(missing.values()))
+            later = {job.part for job in open_jobs}
+            missing |= {each: f"the part {each!r} has not been run to its end" for each in later}
+            return lines_of([job for job in jobs if job.part not in later], lines), sorted(set(missing.values()))
         job = todo[0]
         left = sum(seconds_of(each, lines, size) for each in todo)
         note(f"{len(todo)} runs to go, {left / 60:.0f} min: {job.part}, {job.data}, {job.name}, {job.measured_on}")
@@ -406,6 +417,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--plan", action="store_true", help="show the runs and how long they take, and stop")
     parser.add_argument("--smoke", action="store_true", help="everything once at toy size, into build/results_smoke")
+    parser.add_argument("--part", choices=("switches", "data", "comparison"), help="this part of the plan alone")
     parser.add_argument("--again", action="store_true", help="forget the runs in docs/results.json and in build")
     options = parser.parse_args(arguments)
     size = SMOKE if options.smoke else FULL
@@ -417,7 +429,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.plan:
         show_plan(size, file)
         return
-    lines, missing = run_all(size, file, note=lambda text: print(text, flush=True))
+    lines, missing = run_all(size, file, note=lambda text: print(text, flush=True), part=options.part)
     folder = BUILD / "results_smoke" if options.smoke else DOCS
     write(gather(lines, missing, size), folder)
     print(f"{len(lines)} runs, written to {folder.relative_to(ROOT).as_posix()}: results.json, results.md")
