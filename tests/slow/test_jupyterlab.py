@@ -18,7 +18,7 @@ CLICKED, OPENED = (
 )
 SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook"  # the notebook of the tab in front
 TOKEN = "a-token-for-this-test"
-SECONDS = 900  # that a notebook may take on a busy machine
+SECONDS = 900  # that a notebook, or a step of JupyterLab, may take on a busy machine
 CELLS = """() => {
     const notebook = jupyterapp.shell.currentWidget;
     const kernel = notebook.sessionContext.session?.kernel;
@@ -62,7 +62,7 @@ def lab(tmp_path_factory):
             for path in (work / "runtime").glob("jpserver-*.json"):
                 return json.loads(path.read_text(encoding="utf-8"))["url"].rstrip("/")
 
-        url = wait_for(address, 120, "JupyterLab's address")
+        url = wait_for(address, SECONDS, "JupyterLab's address")
 
         def answers():
             try:
@@ -70,16 +70,20 @@ def lab(tmp_path_factory):
             except OSError:
                 return None
 
-        wait_for(answers, 120, "JupyterLab's answer").close()
+        wait_for(answers, SECONDS, "JupyterLab's answer").close()
         yield SimpleNamespace(url=url, start_page=arguments[-1])
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(30)
 
 
 def open_page(browser, address: str):  # noqa: F811
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(1000 * SECONDS)
     page.goto(f"{address}{'&' if '?' in address else '?'}token={TOKEN}")
     page.wait_for_selector("#jp-main-dock-panel")
     return page
