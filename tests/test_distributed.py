@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import distributed_worker as worker
 import pytest
@@ -156,10 +155,8 @@ def test_a_killed_process_ends_the_run_with_its_rank(tiny_food, tmp_path):
             assert lines[-1], "".join(lines)
         killed = children(running.pid)[1]
         os.kill(killed, signal.SIGKILL)
-        start = time.monotonic()
-        rest, _ = running.communicate(timeout=DEADLINE)
-        seconds = time.monotonic() - start
-    assert running.returncode != 0 and seconds < 30
+        rest, _ = running.communicate(timeout=DEADLINE)  # gloo itself would wait for half an hour
+    assert running.returncode != 0
     cause = rest[rest.index("Root Cause") :]
     assert re.search(rf"rank\s*: 1 .*\n\s*exitcode\s*: -9 \(pid: {killed}\)", cause), rest
     assert not (tmp_path / "out").exists()
