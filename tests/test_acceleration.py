@@ -92,8 +92,9 @@ def test_activation_checkpointing_gives_the_same_gradients_and_keeps_less(dropou
     for vit in (plain, checkpointed):
         kept = []
 
-        def keep(tensor, kept=kept):
-            kept.append(tensor.numel())
+        def keep(tensor, kept=kept, images=images):
+            if tensor.shape[:1] == (64,) and tensor.shape != images.shape:  # no weights, and not the images themselves
+                kept.append(tensor.numel())
             return tensor
 
         torch.manual_seed(5)
