@@ -1,5 +1,5 @@
-# make lab | run | test | test-all | solutions | slow | fuzz | notebooks | results | figures | pretrain | site | links
-# make address | clean
+# make lab | run | test | test-all | solutions | slow | fuzz | notebooks | results | benchmarks | figures | pretrain
+# make site | links | address | clean
 # (make VENV=/path test uses another environment)
 # Without make, README.md has the same as plain lines.
 
@@ -13,7 +13,7 @@ SAME := FOODVISION_DATA=drawn FOODVISION_WEIGHTS=offline FOODVISION_DEVICE=cpu
 NBVAL = $(SAME) $(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-cell-timeout=1200
 
 .PHONY: lab run test test-all units nbval solutions slow photos lint actionlint fuzz notebooks results figures pretrain
-.PHONY: address site links clean
+.PHONY: benchmarks address site links clean
 
 lab: $(READY)
 	JUPYTER_CONFIG_PATH=tools/jupyter $(BIN)/jupyter lab --notebook-dir=. notebooks/README.md
@@ -75,6 +75,11 @@ notebooks: $(READY)
 # Every number of docs/results.md, run by run: an hour and a half on two cores. Stopped and called again, it goes on.
 results: $(READY)
 	$(BIN)/python tools/results.py
+
+# Every number of docs/performance.md: about 80 minutes on two cores, with nothing else running.
+benchmarks: $(READY)
+	$(BIN)/python benchmarks/models.py --write
+	$(BIN)/python benchmarks/pipeline.py --write
 
 figures: $(READY)
 	$(BIN)/python tools/make_animation.py

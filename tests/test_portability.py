@@ -11,7 +11,10 @@ from conftest import ROOT
 from nbclient import NotebookClient
 
 SCRIPTS = sorted(
-    [ROOT / "helper_functions.py", *(ROOT / "going_modular").rglob("*.py"), *(ROOT / "tools").glob("*.py")],
+    [
+        ROOT / "helper_functions.py",
+        *(path for folder in ("going_modular", "tools", "benchmarks") for path in (ROOT / folder).rglob("*.py")),
+    ],
     key=lambda path: path.as_posix(),
 )
 SOURCES = [*SCRIPTS, *sorted((ROOT / "tests").rglob("*.py"))]
@@ -147,7 +150,7 @@ def test_no_path_of_one_system(path):
 
 def test_file_names_that_every_system_takes():
     """No name that Windows reserves or can't hold, and no two that differ in capitals alone."""
-    for folder in ("going_modular", "notebooks", "tools", "tests", "docs"):
+    for folder in ("going_modular", "notebooks", "tools", "benchmarks", "tests", "docs"):
         paths = [path for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts]
         names = [path.relative_to(ROOT).as_posix() for path in paths]
         assert len({text.lower() for text in names}) == len(names)

@@ -130,6 +130,7 @@ class PicturesInMemory(Dataset):
 
     Pixels are those of the transform, bit for bit. A random crop is another than without memory: it is cut out of the
     resized picture. What is drawn depends on a SeededIndex's seed alone; a plain number draws from torch's generator.
+    The parts of `transform` are taken when the pictures are read: setting another later changes nothing.
     """
 
     def __init__(self, dataset: Dataset, steps: Steps) -> None:
