@@ -23,6 +23,7 @@ from torch import nn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import peers, report, timing  # noqa: E402
 from going_modular.going_modular.comparison import format_table  # noqa: E402
+from going_modular.going_modular.precision import in_precision  # noqa: E402
 from going_modular.going_modular.vit import VARIANTS, variant  # noqa: E402
 
 TINY = variant(patch_size=16, layers=2, hidden_size=48, mlp_size=96, heads=3)
@@ -53,7 +54,7 @@ def step_of(model: nn.Module, setting: Setting, images: torch.Tensor, labels: to
         model.eval()
 
         def evaluate() -> None:
-            with torch.inference_mode(), timing.autocast(setting.precision):
+            with torch.inference_mode(), in_precision(setting.precision, "cpu"):
                 model(images)
 
         return evaluate
@@ -62,7 +63,7 @@ def step_of(model: nn.Module, setting: Setting, images: torch.Tensor, labels: to
 
     def train() -> None:
         optimizer.zero_grad()
-        with timing.autocast(setting.precision):
+        with in_precision(setting.precision, "cpu"):
             loss = nn.functional.cross_entropy(model(images), labels)
         loss.backward()
         optimizer.step()
@@ -100,7 +101,7 @@ def measure(
         "images_per_second": speeds,
         "fastest": fastest,
         "ratio": ratios,
-        "share_of_peak": round(used / peak, 3),
+        "share_of_peak": float(f"{used / peak:.4g}"),
     }
 
 

@@ -4,7 +4,6 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
@@ -41,11 +40,6 @@ def quartiles(values: list[float]) -> dict[str, float]:
     """{"q1", "median", "q3"}, to four significant digits."""
     cuts = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
     return {name: float(f"{cut:.4g}") for name, cut in zip(("q1", "median", "q3"), cuts)}
-
-
-def autocast(precision: str) -> AbstractContextManager:
-    """Autocast on the CPU for bfloat16, nothing for float32."""
-    return torch.autocast("cpu", torch.bfloat16) if precision == "bfloat16" else nullcontext()
 
 
 def matmul_peak(precision: str, sizes: tuple[int, ...] = PEAK_SIZES, repeats: int = 5) -> float:
