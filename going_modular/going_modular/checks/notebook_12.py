@@ -228,7 +228,7 @@ def corner_to_middle(attempt) -> str:
         ("even", 1.0, "then place wouldn't matter: a corner has patches on one side only, and they are further away"),
     )
     why = (
-        "The same weights, and about twice the distance: so a head's distances are compared with even attention at the "
-        "same place, as section 12.10 does for the mean."
+        "The same weights, and nearly twice the distance: so a head's distances are compared with even attention at "
+        "the same place, as section 12.10 does for the mean."
     )
     return same_number(attempt, corner / middle, wrongs, why, tolerance=6e-3)
