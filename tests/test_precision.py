@@ -128,7 +128,7 @@ def test_training_and_testing_run_in_the_precision_that_was_asked_for(name):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "auto"])
-def test_a_training_in_16_bits_learns_as_one_in_32_and_warns_of_nothing(name):
+def test_a_training_in_16_bits_learns_as_one_in_32_and_warns_of_nothing(name, capsys):
     results = {}
     for kind in ("float32", name):
         vit = model()
@@ -137,6 +137,7 @@ def test_a_training_in_16_bits_learns_as_one_in_32_and_warns_of_nothing(name):
         results[kind] = engine.train(
             vit, loader(), loader(5), optimizer, LOSS, 4, "cpu", schedule=schedule, precision=kind
         )
+    assert ("is the fastest here" in capsys.readouterr().out) == (name == "auto")
     for key in ("train_loss", "test_loss"):
         assert results[name][key] == pytest.approx(results["float32"][key], rel=0.05)
     assert results["float32"]["train_loss"][-1] < results["float32"]["train_loss"][0]

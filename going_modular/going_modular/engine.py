@@ -162,7 +162,7 @@ def train(
         resume: go on with the training that lies there, if one does: weights, optimizer, schedule, epoch, results,
             random states and data order continue as if nothing had happened. `epochs` counts from the first one.
         precision: of training and testing. "float32"; "bfloat16" or "float16", the products of matrices in 16 bits;
-            "auto" for what this machine is fastest with, measured once.
+            "auto" for what this machine is fastest with, measured once and said in a line.
         micro_batch: images that go through the model at once. Each batch of the DataLoader is still one update, learnt
             from in pieces. With updates.WindowLoader the batch is never in memory as a whole.
 
@@ -179,10 +179,12 @@ def train(
     """
     check_batches(train_dataloader)
     check_batches(test_dataloader)
-    precision = choose(precision, device)
-    scaler = grad_scaler(precision, device)
-    model.to(device)
     progress = Progress(shown=distributed.is_main())
+    if precision == "auto":
+        precision = distributed.from_main(choose(precision, device))
+        progress.line(f"Precision: {precision} is the fastest here.")
+    scaler = grad_scaler(choose(precision, device), device)
+    model.to(device)
     dataloaders = [train_dataloader, test_dataloader]
     folder = None if checkpoint is None else Path(checkpoint)
     results = {key: [] for key in checkpoints.KEYS}
