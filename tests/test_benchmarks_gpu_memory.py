@@ -89,6 +89,6 @@ def test_checkpointing_is_measured_beside_the_plain_step(monkeypatch, kept, caps
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows doesn't tell a process's peak memory")
-def test_a_real_step_takes_memory():
-    found = memory.one_step("ViT-Ti/16", 32, 2, "float32", True)
+def test_real_steps_take_memory():
+    found = memory.two_steps("ViT-Ti/16", 32, 2, "float32", True)
     assert 0 < found["before"] <= found["peak"] and json.loads(json.dumps(found)) == found
