@@ -25,8 +25,9 @@ test: units nbval
 
 test-all: test lint solutions slow photos
 
+# One process for each core, each with one thread: most tests are too small for more.
 units: $(READY)
-	$(SAME) $(BIN)/python -m pytest -q
+	$(SAME) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 nbval: $(READY)
 	$(NBVAL) --ignore=notebooks/solutions notebooks
