@@ -8,7 +8,7 @@ import torch
 from conftest import ROOT, files_below, tiny_vit
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import course, models, peers, pipeline, report, timing
+from benchmarks import attention, course, models, peers, pipeline, report, timing
 from going_modular.going_modular.vit import VARIANTS
 
 DOCS = ROOT / "docs"
@@ -44,6 +44,12 @@ def test_models(build, capsys):
     printed = capsys.readouterr().out
     assert "ours / fastest other" in printed and "of 4 settings" in printed
     assert files_below(DOCS) == before
+
+
+def test_attention(capsys):
+    attention.main(["--smoke"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 8 and all(float(number) > 0 for line in lines[2:] for number in line.split()[-2:])
 
 
 def test_pipeline(build, tiny_food, capsys):
