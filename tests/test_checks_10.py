@@ -61,6 +61,11 @@ def built_anew(vit, num_classes):
     return head()(ViT(**{**vit.config, "num_classes": num_classes}), num_classes)
 
 
+def zeroed_classifier(vit):
+    for parameter in vit.classifier.parameters():
+        nn.init.zeros_(parameter)
+
+
 def two_layers(inside, out):
     return nn.Sequential(nn.Linear(inside, inside), nn.Tanh(), zeros(inside, out))
 
@@ -74,6 +79,7 @@ HEAD = wrong_versions(
     ("random_head", head(make=nn.Linear)),
     ("layer_norm_lost", whole_classifier),
     ("layer_norm_lost", fresh_layer_norm),
+    ("layer_norm_changed", head(make=nn.Linear, after=zeroed_classifier)),
     ("head_on_head", appended),
     ("old_head", beside),
     ("old_head", lambda vit, num_classes: vit.requires_grad_(False)),
@@ -124,11 +130,41 @@ def token_too(positions, rows, columns):
     return F.interpolate(positions.mT, size=rows * columns + 1, mode="linear", align_corners=True).mT
 
 
+def only_where_the_number_differs(positions, rows, columns):
+    return positions if rows * columns == positions.shape[1] - 1 else stretch()(positions, rows, columns)
+
+
+def reshaped_grid(positions):
+    return positions[:, 1:].reshape(grid(positions).shape)
+
+
+def token_last(out):
+    """The last row taken for the class token's, and put in front or back at the end."""
+
+    def stretch_positions(positions, rows, columns):
+        turned = torch.cat((positions[:, -1:], positions[:, :-1]), dim=1)
+        return stretch(out=out)(turned, rows, columns)
+
+    return stretch_positions
+
+
+def one_row_of_a_map(positions, rows, columns):
+    row = positions[:, 1:].mT[:, :, None]
+    row = F.interpolate(row, size=(1, rows * columns), mode="bicubic", align_corners=True)
+    return torch.cat((positions[:, :1], row[:, :, 0].mT), dim=1)
+
+
 STRETCH = wrong_versions(
     "stretch_positions",
     ("as_a_row", one_row("linear", align_corners=True)),
     ("as_a_row", one_row("linear")),
     ("as_a_row", one_row("nearest")),
+    ("as_a_row", one_row_of_a_map),
+    ("left_alone", only_where_the_number_differs),
+    ("last_row_as_token", token_last(finish)),
+    ("last_row_as_token", token_last(lambda p, square: finish(p, square, token_first=False))),
+    ("square_by_columns", stretch(square=lambda p: grid(p).mT)),
+    ("reshaped_twice", stretch(square=reshaped_grid, out=reshaped_back)),
     ("class_token_lost", stretch(out=lambda positions, square: square.flatten(2).mT)),
     ("token_at_the_end", stretch(out=lambda p, square: finish(p, square, token_first=False))),
     ("corners_move", stretch(align_corners=False)),
@@ -207,6 +243,7 @@ NUMBER = wrong_versions(
     ("half_width", 385),
     ("one_point_a_side", 6145),
     ("right_answers", 1228),
+    ("plain_interval", 1540),
     ("four_points", 2500),
     ("one_model_a_point", 100),
     ("other_number", 3000),

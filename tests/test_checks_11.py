@@ -38,12 +38,37 @@ def huggingface(step, total_steps, warmup_steps):
     return half_wave((step - warmup_steps) / (total_steps - warmup_steps))
 
 
+def over_all_steps(step, total_steps, warmup_steps):
+    if step < warmup_steps:
+        return (step + 1) / warmup_steps
+    return half_wave((step - max(warmup_steps - 1, 0)) / total_steps)
+
+
+def before_the_first(step, total_steps, warmup_steps):
+    if step < warmup_steps:
+        return (step + 1) / warmup_steps
+    return half_wave((step - warmup_steps + 1) / (total_steps - warmup_steps + 1))
+
+
+def in_tensors(step, total_steps, warmup_steps):
+    if step < warmup_steps:
+        return (step + 1) / warmup_steps
+    progress = torch.tensor((step - max(warmup_steps - 1, 0)) / (total_steps - max(warmup_steps - 1, 0)))
+    return (1 + torch.cos(math.pi * progress)) / 2
+
+
 SCHEDULE = wrong_versions(
     "warmup_cosine",
     ("starts_at_zero", huggingface),
     ("starts_at_zero", schedule(first=0)),
     ("peak_twice", schedule(shift=0)),
+    ("peak_twice", schedule(shift=0, end=1)),
     ("ends_at_zero", schedule(end=1)),
+    ("before_the_first", before_the_first),
+    ("other_denominator", over_all_steps),
+    ("no_pi", schedule(lambda progress: (1 + math.cos(progress)) / 2)),
+    ("degrees", schedule(lambda progress: (1 + math.cos(180 * progress)) / 2)),
+    ("half_halved", schedule(lambda progress: 1 + math.cos(math.pi * progress) / 2)),
     ("no_warmup", lambda step, total, warmup: half_wave(step / total)),
     ("cosine_from_the_start", jumps),
     ("linear", schedule(lambda progress: 1 - progress)),
@@ -126,6 +151,35 @@ def no_backward(model, images, labels, sizes, max_norm):
     return 1.0
 
 
+def one_backward(model, images, labels, sizes, max_norm):
+    """The losses of all windows added up, each with its graph, until the end."""
+    model.zero_grad()
+    windows = zip(images.split(sizes), labels.split(sizes))
+    losses = [F.cross_entropy(model(window), truth, reduction="sum") for window, truth in windows]
+    (sum(losses) / len(images)).backward()
+    return clip(model.parameters(), max_norm)
+
+
+def without_grad(model, images, labels, sizes, max_norm):
+    """Gradients of each window by torch.autograd.grad, put into .grad at the end."""
+    parameters = list(model.parameters())
+    total = [torch.zeros_like(parameter) for parameter in parameters]
+    for window, truth in zip(images.split(sizes), labels.split(sizes)):
+        loss = F.cross_entropy(model(window), truth, reduction="sum") / len(images)
+        total = [so_far + one for so_far, one in zip(total, torch.autograd.grad(loss, parameters))]
+    for parameter, gradient in zip(parameters, total):
+        parameter.grad = gradient
+    return clip(parameters, max_norm)
+
+
+def norm_of(order):
+    def back(parameters, norm, loss, max_norm):
+        gradient = torch.cat([parameter.grad.flatten() for parameter in parameters])
+        return torch.linalg.vector_norm(gradient, order)
+
+    return back
+
+
 ACCUMULATE = wrong_versions(
     "accumulate_and_clip",
     ("mean_of_means", update(lambda losses, count, windows: losses.mean() / windows)),
@@ -150,6 +204,9 @@ ACCUMULATE = wrong_versions(
     ("norm_after", update(back=lambda parameters, norm, loss, max_norm: clip(parameters, max_norm))),
     ("loss_returned", update(back=lambda parameters, norm, loss, max_norm: loss)),
     ("sum_of_norms", update(back=lambda parameters, norm, loss, max_norm: sum(p.grad.norm().item() for p in parameters))),
+    ("sum_of_absolutes", update(back=norm_of(1))),
+    ("largest", update(back=norm_of(math.inf))),
+    ("one_backward", one_backward),
     ("root_missing", update(back=lambda parameters, norm, loss, max_norm: norm**2)),
     ("other_norm", update(back=lambda parameters, norm, loss, max_norm: -1.0)),
     ("no_number", update(back=lambda parameters, norm, loss, max_norm: parameters)),
@@ -157,18 +214,29 @@ ACCUMULATE = wrong_versions(
 )  # fmt: skip
 
 
-def drawn(train=lambda times, n: times * n, test=lambda times, n: n, seed=42, number=None, part=None, food=None):
+def drawn(
+    train=lambda times, n: times * n,
+    test=lambda times, n: n,
+    seed=42,
+    number=None,
+    part=None,
+    food=None,
+    first=1,
+    side=None,
+    name_of="{}.png",
+):
     """An attempt that draws picture by picture, with one thing done in another way."""
 
     def draw_more(folder, counts, times, size):
         for where, count in (("train", train), ("test", test)):
             for name, n in counts[where].items():
                 (Path(folder) / where / name).mkdir(parents=True)
-                for k in range(1, count(times, n) + 1):
+                for k in range(first, count(times, n) + first):
                     chosen = number(k, n) if number and where == "train" else k
                     of = seed(where) if callable(seed) else seed
                     of = picture_seed(of, part or where, food or name, chosen)
-                    draw_food(food or name, of, size).save(Path(folder) / where / name / f"{k}.png")
+                    file = name_of(k, n) if callable(name_of) else name_of.format(k)
+                    draw_food(food or name, of, side or size).save(Path(folder) / where / name / file)
 
     return draw_more
 
@@ -192,9 +260,25 @@ def fills_up_with_test_pictures(folder, counts, times, size):
             )
 
 
+def one_food_for_all(folder, counts, times, size):
+    """The seed of a pizza for every class."""
+    for where in counts:
+        for name, n in counts[where].items():
+            (Path(folder) / where / name).mkdir(parents=True)
+            for k in range(1, (times if where == "train" else 1) * n + 1):
+                picture = draw_food(name, picture_seed(42, where, "pizza", k), size)
+                picture.save(Path(folder) / where / name / f"{k}.png")
+
+
 MORE = wrong_versions(
     "draw_more",
     ("as_many_as_before", drawn(train=lambda times, n: n)),
+    ("as_many_as_before", drawn(name_of=lambda k, n: f"{(k - 1) % n}.png")),
+    ("counted_from_0", drawn(first=0)),
+    ("test_as_train", drawn(part="train")),
+    ("other_test_set", one_food_for_all),
+    ("other_size", drawn(side=256)),
+    ("other_format", drawn(name_of="{}.jpg")),
     ("test_grown", drawn(test=lambda times, n: times * n)),
     ("other_count", drawn(train=lambda times, n: n + times)),
     ("other_count", drawn(test=lambda times, n: n + 1)),
@@ -216,6 +300,12 @@ NUMBER = wrong_versions(
     ("by_dimensions", 122_115),
     ("no_positions", 122_883),
     ("no_class_token", 273_411),
+    ("names_with_dots", 245_763),
+    ("one_block", 164_355),
+    ("one_block", 12_291),
+    ("tensors", 102),
+    ("head_too", 276_483),
+    ("kernel_too", 864_003),
     ("no_layer_norms", 235_779),
     ("no_scales", 254_979),
     ("names_with_bias", 102_915),
@@ -243,7 +333,9 @@ def more_at_once(folder, counts, times, size):
     "exercise, attempt",
     [
         ("warmup_cosine", schedule()),
+        ("warmup_cosine", in_tensors),
         ("accumulate_and_clip", update()),
+        ("accumulate_and_clip", without_grad),
         ("accumulate_and_clip", update(back=lambda parameters, norm, loss, max_norm: torch.tensor(norm))),
         ("draw_more", drawn()),
         ("draw_more", more_at_once),

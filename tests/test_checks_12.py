@@ -34,10 +34,68 @@ def averaged(maps):
     return ((maps.mean(dim=(1, 2)) + torch.eye(maps.shape[-1])) / 2)[:, 0, 1:]
 
 
+def by_row_sums(dim):
+    """A + I, divided by its own sums: over the rows, as the paper's code does, or over the columns."""
+
+    def roll(maps):
+        layers = maps.mean(dim=2) + torch.eye(maps.shape[-1])
+        layers = layers / layers.sum(dim=dim, keepdim=True)
+        product = layers[:, 0]
+        for number in range(1, layers.shape[1]):
+            product = layers[:, number] @ product
+        return product[:, 0, 1:]
+
+    return roll
+
+
+def added_once(maps):
+    product = rollout(residual=False, read=lambda product: product)(maps)
+    return ((product + torch.eye(maps.shape[-1])) / 2)[:, 0, 1:]
+
+
+def begins_bare(maps):
+    """The loop begins with the first block as it is."""
+    product = maps[:, 0].mean(dim=1)
+    for layer in maps.mean(dim=2).unbind(dim=1)[1:]:
+        product = (layer + torch.eye(maps.shape[-1])) / 2 @ product
+    return product[:, 0, 1:]
+
+
+def brackets_forgotten(maps):
+    layers = maps.mean(dim=2) + torch.eye(maps.shape[-1]) / 2
+    product = layers[:, 0]
+    for layer in layers.unbind(dim=1)[1:]:
+        product = layer @ product
+    return product[:, 0, 1:]
+
+
+def ones(normalise):
+    def roll(maps):
+        layers = maps.mean(dim=2) + torch.ones(maps.shape[-1], maps.shape[-1])
+        layers = layers / layers.sum(dim=-1, keepdim=True) if normalise else layers / 2
+        product = layers[:, 0]
+        for layer in layers.unbind(dim=1)[1:]:
+            product = layer @ product
+        return product[:, 0, 1:]
+
+    return roll
+
+
 ROLLOUT = wrong_versions(
     "rollout",
     ("first_block_leftmost", rollout(join=lambda layer, so_far: so_far @ layer)),
     ("no_residual", rollout(residual=False)),
+    ("no_residual", lambda maps: rollout(residual=False)(maps / 2)),
+    ("half_halved", brackets_forgotten),
+    ("identity_added_once", added_once),
+    ("identity_added_once", rollout(join=lambda layer, so_far: (2 * layer - torch.eye(len(layer[0]))) @ so_far / 2 + torch.eye(len(layer[0])) / 2)),
+    ("first_without_identity", begins_bare),
+    ("ones_in_place_of_identity", ones(normalise=False)),
+    ("ones_in_place_of_identity", ones(normalise=True)),
+    ("columns_sum_to_1", by_row_sums(dim=-2)),
+    ("block_missing", lambda maps: rollout()(maps[:, :-1])),
+    ("block_missing", lambda maps: rollout()(maps[:, 1:])),
+    ("first_picture_alone", lambda maps: rollout()(maps[:1]).repeat(len(maps), 1)),
     ("not_halved", rollout(half=1)),
     ("last_block_alone", last_block),
     ("last_block_alone", rollout(join=lambda layer, so_far: layer)),
@@ -83,12 +141,43 @@ def in_line(attention, rows, columns, patch_size):
     return (weights * patch_size * (number[:, None] - number).abs()).sum(dim=-1)
 
 
+def weighed(function):
+    """An attempt with other weights, of the patches' (k, N, N)."""
+
+    def patch_distances(attention, rows, columns, patch_size):
+        weights = torch.zeros_like(attention)
+        weights[:, 1:, 1:] = function(attention[:, 1:, 1:])
+        return far(sums=False)(weights, rows, columns, patch_size)
+
+    return patch_distances
+
+
+def not_itself(weights):
+    weights = weights * (1 - torch.eye(weights.shape[-1]))
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+def mean_place(attention, rows, columns, patch_size):
+    number = torch.arange(rows * columns)
+    places = patch_size * torch.stack((number // columns, number % columns), dim=1).float()
+    weights = attention[:, 1:, 1:] / attention[:, 1:, 1:].sum(dim=-1, keepdim=True)
+    return (weights @ places - places).norm(dim=-1)
+
+
 DISTANCES = wrong_versions(
     "patch_distances",
     ("not_made_to_sum_to_1", far(sums=False)),
     ("last_left_out", far(cut=slice(None, -1))),
     ("in_patches", far(scale=lambda size: 1)),
     ("no_root", far(lambda y, x: y**2 + x**2)),
+    ("no_root", far(lambda y, x: y**2 + x**2, scale=lambda size: size**2)),
+    ("root_of_mean", far(lambda y, x: y**2 + x**2, scale=lambda size: size**2, end=lambda each: each.sum(-1).sqrt())),
+    ("longer_side", far(lambda y, x: torch.maximum(y.abs(), x.abs()))),
+    ("to_mean_place", mean_place),
+    ("columns_sum_to_1", weighed(lambda weights: weights / weights.sum(dim=-2, keepdim=True))),
+    ("one_sum", weighed(lambda weights: weights.shape[-1] * weights / weights.sum(dim=(-2, -1), keepdim=True))),
+    ("softmax_again", weighed(lambda weights: weights.softmax(dim=-1))),
+    ("itself_left_out", weighed(not_itself)),
     ("along_the_streets", far(lambda y, x: y.abs() + x.abs())),
     ("along_the_sequence", in_line),
     ("grid_turned", far(turn=True)),
@@ -112,6 +201,11 @@ NUMBER = wrong_versions(
     ("corner_in_patches", 10.064),
     ("difference", 75.01),
     ("squared", 3.504),
+    ("squared", 3.5455),
+    ("along_the_streets", 1.857),
+    ("counted_with_token", 1.829),
+    ("other_place", 1.643),
+    ("edge_below", 1.270),
     ("even", 1),
     ("other_number", 2.5),
 )
@@ -126,6 +220,7 @@ def test_wrong_versions(exercise, name, attempt):
     "exercise, attempt",
     [
         ("rollout", rollout()),
+        ("rollout", by_row_sums(dim=-1)),
         ("patch_distances", far()),
         ("corner_to_middle", 1.87),
     ],

@@ -41,7 +41,8 @@ class Distilled(ViT):
         return *tokens, self.patch_embedding(images)
 
     def encode(self, images):
-        return self.transformer_encoder(torch.cat(self.parts(images), dim=1) + self.position_embedding)
+        z = torch.cat(self.parts(images), dim=1) + self.position_embedding
+        return self.transformer_encoder(self.embedding_dropout(z))
 
     def answers(self, images):
         y = self.classifier[0](self.encode(images))
@@ -74,6 +75,11 @@ def reordered(order, places):
     return attempt(Distilled, encode=encode, answers=lambda vit, images: with_head_of(vit, images, *places))
 
 
+class NoDropout(Distilled):
+    def encode(self, images):
+        return self.transformer_encoder(torch.cat(self.parts(images), dim=1) + self.position_embedding)
+
+
 class SharedHead(Distilled):
     def head(self, d):
         return self.classifier[1]
@@ -92,6 +98,11 @@ DISTILLED = wrong_versions(
     ("distillation_alone", in_eval(lambda first, second: second)),
     ("summed", in_eval(lambda first, second: first + second)),
     ("probabilities", in_eval(lambda first, second: (first.softmax(1) + second.softmax(1)) / 2)),
+    ("probabilities", in_eval(lambda first, second: first.softmax(1) + second.softmax(1))),
+    ("half_halved", in_eval(lambda first, second: first + second / 2)),
+    ("no_dropout", NoDropout),
+    ("patch_read", reordered((0, 1, 2), (0, -1))),
+    ("tokens_turned", reordered((1, 0, 2), (0, 1))),
     ("pair_in_eval", in_eval(lambda first, second: (first, second))),
     ("one_head", answers(lambda vit, x: vit.classifier(vit.encode(x)[:, :2]).unbind(dim=1))),
     ("heads_exchanged", answers(lambda vit, x: with_head_of(vit, x, 1, 0))),
@@ -150,6 +161,8 @@ def gamma(function):
 
 SCALED = wrong_versions(
     "layer_scale_block",
+    ("mlp_reads_input", attempt(Scaled, lambda b, z: msa(b, z) + b.gamma_2 * b.mlp_block(z))),
+    ("residual_of_input", attempt(Scaled, lambda b, z: z + b.gamma_2 * b.mlp_block(msa(b, z)))),
     ("unchanged", attempt(Scaled, TransformerEncoderBlock.forward)),
     ("first_alone", two(msa, lambda b, z: z + b.mlp_block(z))),
     ("second_alone", two(lambda b, z: z + b.msa_block(z), mlp)),
@@ -231,6 +244,9 @@ class WithParameter(Dropping):
 
 DROPPING = wrong_versions(
     "stochastic_depth_block",
+    ("mlp_reads_input", attempt(Dropping, lambda b, z: z + b.drop(b.msa_block(z)) + b.drop(b.mlp_block(z)))),
+    ("residual_of_input", attempt(Dropping, lambda b, z: z + b.drop(b.mlp_block(z + b.drop(b.msa_block(z)))))),
+    ("input_dropped", attempt(Dropping, lambda b, z: (z := z + b.msa_block(b.drop(z))) + b.mlp_block(b.drop(z)))),
     ("drops_in_eval", attempt(Dropping, drop=lambda b, branch: branch * b.mask(branch) / (1 - b.drop_rate))),
     ("attention_never_dropped", attempt(Dropping, TransformerEncoderBlock.forward)),
     ("attention_never_dropped", attempt(Dropping, lambda b, z: (z := z + b.msa_block(z)) + b.drop(b.mlp_block(z)))),
@@ -281,6 +297,9 @@ class ClassAttention(nn.Module):
     def weights(self, q, k):
         return (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
 
+    def join(self, heads):
+        return heads.transpose(1, 2).flatten(2)
+
     def end(self, x):
         return self.out_proj(x)
 
@@ -288,12 +307,36 @@ class ClassAttention(nn.Module):
         tokens = self.layer_norm(z)
         seen = self.seen(tokens)
         q, k, v = self.split(self.q(self.asking(tokens, z))), self.split(self.k(seen)), self.split(self.v(seen))
-        return self.end((self.weights(q, k) @ v).transpose(1, 2).flatten(2))
+        return self.end(self.join(self.weights(q, k) @ v))
 
 
 class OneHead(ClassAttention):
     def __init__(self, embedding_dim, num_heads):
         super().__init__(embedding_dim, 1)
+
+
+class ByClassAlone(ClassAttention):
+    """layer_norm on the class token alone."""
+
+    def forward(self, z):
+        q, k, v = self.split(self.q(self.layer_norm(z[:, :1]))), self.split(self.k(z)), self.split(self.v(z))
+        return self.end(self.join(self.weights(q, k) @ v))
+
+
+class ClassNormed(ClassAttention):
+    """layer_norm on the class token alone, which is then put back among the patches."""
+
+    def forward(self, z):
+        tokens = torch.cat((self.layer_norm(z[:, :1]), z[:, 1:]), dim=1)
+        q, k, v = self.split(self.q(tokens[:, :1])), self.split(self.k(tokens)), self.split(self.v(tokens))
+        return self.end(self.join(self.weights(q, k) @ v))
+
+
+class Exchanged(ClassAttention):
+    def forward(self, z):
+        tokens = self.layer_norm(z)
+        q, k, v = self.split(self.q(tokens[:, :1])), self.split(self.v(tokens)), self.split(self.k(tokens))
+        return self.end(self.join(self.weights(q, k) @ v))
 
 
 class NoNorm(ClassAttention):
@@ -325,6 +368,17 @@ CLASS = wrong_versions(
     ("query_not_normed", by_class(asking=lambda self, tokens, z: z[:, :1])),
     ("no_layer_norm", NoNorm),
     ("with_residual", attempt(ClassAttention, lambda self, z: ClassAttention.forward(self, z) + z[:, :1])),
+    ("with_residual", attempt(ClassAttention, lambda self, z: ClassAttention.forward(self, z) + self.layer_norm(z)[:, :1])),
+    ("patches_kept", attempt(ClassAttention, lambda self, z: torch.cat((ClassAttention.forward(self, z), z[:, 1:]), dim=1))),
+    ("keys_not_normed", ByClassAlone),
+    ("keys_not_normed", ClassNormed),
+    ("keys_for_values", Exchanged),
+    ("split_by_reshape", by_class(split=lambda self, x: x.reshape(len(x), self.heads, -1, x.shape[-1] // self.heads))),
+    ("heads_interleaved", by_class(split=lambda self, x: x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2))),
+    ("joined_in_turn", by_class(join=lambda self, heads: heads.permute(0, 2, 3, 1).flatten(2))),
+    ("scale_without_root", by_class(weights=lambda self, q, k: (q @ k.mT / q.shape[-1]).softmax(dim=-1))),
+    ("softmax_over_heads", by_class(weights=lambda self, q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=1))),
+    ("no_softmax", by_class(weights=lambda self, q, k: q @ k.mT / q.shape[-1] ** 0.5)),
     ("token_dimension_lost", attempt(ClassAttention, lambda self, z: ClassAttention.forward(self, z).squeeze(1))),
     ("no_scale", by_class(weights=lambda self, q, k: (q @ k.mT).softmax(dim=-1))),
     ("scale_of_all_heads", by_class(weights=lambda self, q, k: (q @ k.mT / (self.heads * q.shape[-1]) ** 0.5).softmax(dim=-1))),
@@ -367,6 +421,16 @@ class PoolingOneHead(Pooling):
         super().__init__(embedding_dim, 1)
 
 
+class BatchSecond(Pooling):
+    """nn.MultiheadAttention as it is by default, and tokens turned to suit it."""
+
+    batch_first = False
+
+    def forward(self, z):
+        z = z.transpose(0, 1)
+        return self.attend(self.query.expand(-1, z.shape[1], -1), z)[0]
+
+
 class OwnAttention(Pooling):
     """Parameters of the right names and shapes, in a module of one's own."""
 
@@ -388,6 +452,9 @@ POOLING = wrong_versions(
     ("mean_asks", pooling(lambda self, z: self.attend(z.mean(dim=1, keepdim=True), z)[:, 0])),
     ("first_token_asks", pooling(lambda self, z: self.attend(z[:, :1], z)[:, 0])),
     ("self_attention_then_mean", pooling(lambda self, z: self.attend(z, z).mean(dim=1))),
+    ("first_left_out", pooling(lambda self, z: self.attend(self.expanded(z), z[:, 1:])[:, 0])),
+    ("weights_times_tokens", pooling(lambda self, z: (self.attention(self.expanded(z), z, z)[1] @ z)[:, 0])),
+    ("query_drawn", pooling(expanded=lambda self, z: torch.randn(len(z), 1, z.shape[-1]))),
     ("query_joined", pooling(lambda self, z: self.attend(self.expanded(z), torch.cat((z, self.expanded(z)), dim=1))[:, 0])),
     ("tokens_ask", pooling(lambda self, z: self.attend(z, self.expanded(z)).mean(dim=1))),
     ("tokens_ask", pooling(lambda self, z: self.attend(z, self.expanded(z)))),
@@ -426,12 +493,14 @@ class ByMultiheadAttention(ClassAttention):
     "exercise, attempt",
     [
         ("distilled_vit", Distilled),
+        ("distilled_vit", attempt(Distilled, lambda vit, x: torch.stack(vit.answers(x)) if vit.training else sum(vit.answers(x)) / 2)),
         ("layer_scale_block", Scaled),
         ("stochastic_depth_block", Dropping),
         ("class_attention_block", ClassAttention),
         ("class_attention_block", ByMultiheadAttention),
         ("class_attention_block", by_class(asking=lambda self, tokens, z: tokens, end=lambda self, x: self.out_proj(x)[:, :1])),
         ("attention_pooling", Pooling),
+        ("attention_pooling", BatchSecond),
     ],
 )  # fmt: skip
 def test_right_versions(exercise, attempt):

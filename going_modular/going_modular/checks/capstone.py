@@ -66,6 +66,7 @@ def without_norm(vit, images):
     return (vit.classifier(z[:, 0]) + vit.distillation_head(z[:, 1])) / 2
 
 
+FIRST = {"order": ("distillation_embedding", "class_embedding", None)}
 LAST = {"order": ("class_embedding", None, "distillation_embedding")}
 DISTILLED_MISTAKES = (
     Mistake(
@@ -112,9 +113,27 @@ DISTILLED_MISTAKES = (
     Mistake(
         "tokens_turned",
         "the distillation token stands in front: the class token is token 0",
-        lambda vit, images: averaged(
-            vit, images, places=(1, 0), order=("distillation_embedding", "class_embedding", None)
-        ),
+        lambda vit, images: averaged(vit, images, places=(1, 0), **FIRST),
+    ),
+    Mistake(
+        "tokens_turned",
+        "the distillation token stands in front, so z[:, 0] is no class token: the class token is token 0",
+        lambda vit, images: averaged(vit, images, **FIRST),
+    ),
+    Mistake(
+        "patch_read",
+        "the last token is read for the distillation token, and that is a patch: it stands second, z[:, 1]",
+        lambda vit, images: averaged(vit, images, places=(0, -1)),
+    ),
+    Mistake(
+        "half_halved",
+        "the division halves the distillation token's answer alone: put the sum into brackets",
+        lambda vit, images: both_logits(vit, images)[0] + both_logits(vit, images)[1] / 2,
+    ),
+    Mistake(
+        "probabilities",
+        "two softmaxes are added, as in the paper's text: average the logits, as its code does",
+        lambda vit, images: sum(logits.softmax(dim=-1) for logits in both_logits(vit, images)),
     ),
     Mistake(
         "token_unused",
@@ -154,6 +173,11 @@ def distilled_vit(attempt) -> str:
             raise Wrong("pair_in_eval", text)
         same_module(vit, averaged, [images], "B K", DISTILLED_MISTAKES, tolerance=1e-4)
         check_pair(vit, images)
+    vit = give_noise(build(attempt, **{**TINY, "embedding_dropout": 0.9}, where="ViT's arguments")).train()
+    first, second = (torch.stack(list(vit(torch.ones(3, 3, 8, 8)))) for _ in range(2))
+    if torch.equal(first, second):
+        text = "embedding_dropout isn't used: it acts on the tokens once the positions are added, as in ViT"
+        raise Wrong("no_dropout", text)
     return "Right in two sizes, in both modes: 2 D parameters for the token and its place, D x K + K for its head."
 
 
@@ -162,6 +186,8 @@ def check_pair(vit: ViT, images: torch.Tensor) -> None:
     pair = guarded(lambda: vit.train()(images), f"images of shape {tuple(images.shape)} in train mode")
     expected = both_logits(vit, images)
     vit.eval()
+    if isinstance(pair, torch.Tensor) and pair.ndim == 3 and len(pair) == 2:
+        pair = pair.unbind()  # stacked, it still is two of (B, K)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         text = "in train mode one answer comes back: return both, since the label teaches one and the teacher the other"
         raise Wrong("no_pair_in_training", text)
@@ -185,7 +211,28 @@ def scaled(block, z, first=None, second=None):
     return block_of(z, lambda x: first * block.msa_block(x), lambda x: second * block.mlp_block(x))
 
 
+def mlp_reads_input(block, z, first, second):
+    """The second half reads what went into the block."""
+    return z + first * block.msa_block(z) + second * block.mlp_block(z)
+
+
+def residual_of_input(block, z, first, second):
+    """The second half's residual is what went into the block."""
+    return z + second * block.mlp_block(z + first * block.msa_block(z))
+
+
+MLP_READS_INPUT = "the MLP reads z, what went into the block: it reads z', what attention's half gave"
+RESIDUAL_OF_INPUT = "the second residual is z, what went into the block: it is z', what attention's half gave"
+
 SCALE_MISTAKES = (
+    Mistake(
+        "mlp_reads_input", MLP_READS_INPUT, lambda block, z: mlp_reads_input(block, z, block.gamma_1, block.gamma_2)
+    ),
+    Mistake(
+        "residual_of_input",
+        RESIDUAL_OF_INPUT,
+        lambda block, z: residual_of_input(block, z, block.gamma_1, block.gamma_2),
+    ),
     Mistake(
         "unchanged",
         "this is the block as it was: gamma_1 and gamma_2 aren't used",
@@ -298,6 +345,8 @@ def check_start(name: str, gamma: torch.Tensor, start: float) -> None:
 
 
 EVAL_MISTAKES = (
+    Mistake("mlp_reads_input", MLP_READS_INPUT, lambda block, z: mlp_reads_input(block, z, 1, 1)),
+    Mistake("residual_of_input", RESIDUAL_OF_INPUT, lambda block, z: residual_of_input(block, z, 1, 1)),
     Mistake(
         "shrunk_in_eval",
         "in eval mode the branches are multiplied by 1 - drop_rate: with the division in training, leave them alone",
@@ -368,10 +417,15 @@ def check_branches(block: nn.Module, rate: float, dim: int) -> None:
         nn.init.zeros_(block.get_submodule(branch.silenced).bias)
         x = torch.randn(400, 3, dim)
         with torch.no_grad():
-            once = getattr(block, branch.half)(x)
+            once, nothing = (getattr(block, branch.half)(z) for z in (x, torch.zeros_like(x)))
             block.train()
             first, second = (guarded(lambda x=x: block(x), "train mode") for _ in range(2))
             block.eval()
+        if isinstance(first, torch.Tensor) and first.shape == x.shape:
+            off = torch.stack([(first - x - of).abs().flatten(1).amax(dim=1) for of in (once, nothing)])  # (2, B)
+            if (off.amin(dim=0) < 1e-3).all() and (off[0] > 1e-3).any():
+                text = "is dropped: drop what comes out of the branch, which still has biases to add for zeros"
+                raise Wrong("input_dropped", f"what goes into {branch.name} {text}")
         check_factors(first, x, once, rate, branch)
         if torch.equal(first, second):
             raise Wrong("same_each_call", "two calls in train mode drop the same samples: draw anew at each call")
@@ -464,16 +518,26 @@ def check_together(block: nn.Module, rate: float, dim: int) -> None:
 # CaiT: class-attention
 
 
-def class_attention(module, z, asking=None, heads=None, attend=weights_of, first=0, eps=1e-6, project=True):
+def class_attention(
+    module,
+    z,
+    asking=None,
+    read=lambda tokens, z: tokens,
+    layers=("q", "k", "v"),
+    heads=None,
+    split=split_heads,
+    attend=weights_of,
+    join=join_heads,
+    eps=1e-6,
+    project=True,
+):
     """What the class token takes from all tokens; with one mistake where an argument is another."""
     tokens = normed(module, z, eps)
     asking = tokens[:, :1] if asking is None else asking(tokens, z)
     heads = heads or module.check_heads
-    q, k, v = (
-        split_heads(layer(x), heads)
-        for layer, x in ((module.q, asking), (module.k, tokens[:, first:]), (module.v, tokens[:, first:]))
-    )
-    joined = join_heads(attend(q, k) @ v)
+    seen = read(tokens, z)
+    q, k, v = (split(getattr(module, name)(x), heads) for name, x in zip(layers, (asking, seen, seen)))
+    joined = join(attend(q, k) @ v)
     return module.out_proj(joined) if project else joined
 
 
@@ -501,7 +565,7 @@ CLASS_MISTAKES = (
     Mistake(
         "patches_alone",
         "keys and values come from the patches alone: the class token is among them, so it can keep what it has",
-        by_class(first=1),
+        by_class(read=lambda tokens, z: tokens[:, 1:]),
     ),
     Mistake(
         "class_alone", "the class token attends to itself alone: keys and values come from all tokens", class_alone
@@ -521,6 +585,61 @@ CLASS_MISTAKES = (
         "query_not_normed",
         "the query comes from the class token as it was: normalise first, then take q, k and v",
         by_class(asking=lambda tokens, z: z[:, :1]),
+    ),
+    Mistake(
+        "keys_not_normed",
+        "keys and values come from the tokens as they were: layer_norm acts on all, not on the class token alone",
+        by_class(read=lambda tokens, z: z),
+    ),
+    Mistake(
+        "keys_not_normed",
+        "the patches go in as they were: layer_norm acts on all tokens, not on the class token alone",
+        by_class(read=lambda tokens, z: torch.cat((tokens[:, :1], z[:, 1:]), dim=1)),
+    ),
+    Mistake(
+        "keys_for_values",
+        "keys and values are exchanged: softmax(q k^T) weighs the values",
+        by_class(layers=("q", "v", "k")),
+    ),
+    Mistake(
+        "split_by_reshape",
+        "a reshape to (B, k, T, D_h) mixes the tokens: split D first, (B, T, k, D_h), then transpose",
+        by_class(split=lambda x, heads: x.reshape(len(x), heads, -1, x.shape[-1] // heads)),
+    ),
+    Mistake(
+        "heads_interleaved",
+        "the channels are dealt out to the heads in turn: head 0 has the first D_h of them, (B, T, k, D_h)",
+        by_class(split=lambda x, heads: x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)),
+    ),
+    Mistake(
+        "joined_in_turn",
+        "the heads' results are mixed number by number: put them side by side, (B, 1, k, D_h), then flatten",
+        by_class(join=lambda heads: heads.permute(0, 2, 3, 1).flatten(2)),
+    ),
+    Mistake(
+        "scale_without_root",
+        "the scores are divided by D_h: it is its root",
+        by_class(attend=lambda q, k: (scores(q, k) / q.shape[-1]).softmax(dim=-1)),
+    ),
+    Mistake(
+        "softmax_over_heads",
+        "softmax runs over the heads: over the keys, dim=-1",
+        by_class(attend=lambda q, k: (scores(q, k) / q.shape[-1] ** 0.5).softmax(dim=1)),
+    ),
+    Mistake(
+        "no_softmax",
+        "there is no softmax: the weights of a head sum to 1",
+        by_class(attend=lambda q, k: scores(q, k) / q.shape[-1] ** 0.5),
+    ),
+    Mistake(
+        "patches_kept",
+        "the patches come back as well: return what the class token takes alone, (B, 1, D)",
+        lambda module, z: torch.cat((class_attention(module, z), z[:, 1:]), dim=1),
+    ),
+    Mistake(
+        "with_residual",
+        "the normalised class token is added: the residual comes later, around the whole block",
+        lambda module, z: class_attention(module, z) + normed(module, z)[:, :1],
     ),
     Mistake(
         "with_residual",
@@ -585,7 +704,25 @@ def pooled(module, z, **changes):
     return attended(module, query_of(module, z), z, **changes)[:, 0]
 
 
+def weighing_tokens(module, z):
+    """The attention weights, the mean over the heads, times the tokens as they are."""
+    own, heads = module.attention, module.check_heads
+    (to_q, to_k, _), (b_q, b_k, _) = own.in_proj_weight.chunk(3), own.in_proj_bias.chunk(3)
+    q, k = split_heads(F.linear(query_of(module, z), to_q, b_q), heads), split_heads(F.linear(z, to_k, b_k), heads)
+    return (weights_of(q, k).mean(dim=1) @ z)[:, 0]
+
+
 POOLING_MISTAKES = (
+    Mistake(
+        "first_left_out",
+        "the first token is left out: there is no class token, and the query attends over all tokens",
+        lambda module, z: attended(module, query_of(module, z), z[:, 1:])[:, 0],
+    ),
+    Mistake(
+        "weights_times_tokens",
+        "the weights are put on the tokens themselves: what attention returns first is the result already",
+        weighing_tokens,
+    ),
     Mistake(
         "token_kept",
         "the query's dimension is still there: one vector an image, (B, D), so take [:, 0]",
@@ -663,13 +800,20 @@ def attention_pooling(attempt) -> str:
         has_parameters(module, shapes, query_shapes(module))
         if not isinstance(module.attention, nn.MultiheadAttention):
             raise Wrong("other_attention", "attention should be an nn.MultiheadAttention")
-        if not module.attention.batch_first:
-            text = "nn.MultiheadAttention takes the batch second by default: set batch_first=True for (B, T, D)"
-            raise Wrong("batch_not_first", text)
         module.check_heads = heads
         give_noise(module)
         inputs = [torch.randn(3, 5, dim), torch.randn(1, 7, dim), torch.randn(2, 1, dim)]
-        same_module(module, pooled, inputs, "B D", POOLING_MISTAKES, tolerance=5e-5)
+        try:
+            first, second = (result_of(module, inputs[0], what="an input of shape (3, 5, D)") for _ in range(2))
+            if isinstance(first, torch.Tensor) and not torch.equal(first, second):
+                text = "two calls give two results: the query is the parameter query, not drawn anew at each call"
+                raise Wrong("query_drawn", text)
+            same_module(module, pooled, inputs, "B D", POOLING_MISTAKES, tolerance=5e-5)
+        except Wrong:
+            if module.attention.batch_first:
+                raise
+            text = "nn.MultiheadAttention takes the batch second by default: set batch_first=True for (B, T, D)"
+            raise Wrong("batch_not_first", text) from None
     return "Right in two sizes, for 5, 7 and 1 tokens, outputs and gradients: D parameters more than an MSA has."
 
 

@@ -1,6 +1,7 @@
 """Checks of notebook 10: pretrained weights."""
 
 import functools
+import math
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,7 @@ def new_head(attempt) -> str:
     """new_head(vit, num_classes) -> the ViT, its backbone frozen, with a linear head that starts at zero."""
     for config, classes in ((TINY, 4), (SMALL, 7)):
         vit, dim = give_noise(ViT(**config)), config["embedding_dim"]
+        norm = vit.classifier[0]
         before = {name: value.clone() for name, value in vit.state_dict().items()}
         where = f"a ViT with D = {dim} and {config['num_classes']} classes, num_classes = {classes}"
         result = result_of(attempt, vit, classes, what=where)
@@ -27,7 +29,7 @@ def new_head(attempt) -> str:
             text = f"your function returns a {type(result).__name__}: return the ViT that it was given"
             raise Wrong("other_type", text)
         check_head(result, dim, config["num_classes"], classes)
-        check_backbone(result, before)
+        check_backbone(result, before, norm)
         check_frozen(result)
         check_zeros(result.classifier[1])
         images = torch.randn(3, 3, *result.img_size)
@@ -66,12 +68,15 @@ def check_head(vit: ViT, dim: int, old: int, classes: int) -> None:
         raise Wrong("no_bias", "the head has no bias: D x K weights and K biases")
 
 
-def check_backbone(vit: ViT, before: dict) -> None:
+def check_backbone(vit: ViT, before: dict, norm: nn.LayerNorm) -> None:
     """Raise Wrong where anything but the head has other numbers than before."""
     for name, value in vit.state_dict().items():
         if name.startswith("classifier.1."):
             continue
         if not torch.equal(value, before[name]):
+            if name.startswith("classifier.0.") and vit.classifier[0] is norm:
+                text = "the LayerNorm of Equation 4 has other numbers than before: the new head alone starts at zero"
+                raise Wrong("layer_norm_changed", text)
             if name.startswith("classifier.0."):
                 text = "the LayerNorm of Equation 4 is a new one: it is pretrained as well, so leave it in its place"
                 raise Wrong("layer_norm_lost", text)
@@ -127,24 +132,64 @@ def as_a_row(mode: str, align_corners: bool | None):
     """The sequence stretched as it stands, in one dimension."""
 
     def stretch(positions, rows, columns):
-        row = positions[:, 1:].transpose(1, 2)  # (1, D, N)
-        row = F.interpolate(row, size=rows * columns, mode=mode, align_corners=align_corners)
+        row, size = positions[:, 1:].transpose(1, 2), rows * columns  # (1, D, N)
+        if mode == "bicubic":  # takes maps alone
+            row = F.interpolate(row[:, :, None], size=(1, size), mode=mode, align_corners=align_corners)[:, :, 0]
+        else:
+            row = F.interpolate(row, size=size, mode=mode, align_corners=align_corners)
         return torch.cat((positions[:, :1], row.transpose(1, 2)), dim=1)
 
     return stretch
 
 
-def mixed_up(positions, rows, columns):
-    """(1, N, D) reshaped, not transposed, into (1, D, side, side)."""
+def mixed_up(positions, rows, columns, back=False):
+    """(1, N, D) reshaped, not transposed, into (1, D, side, side), and with `back` from there in the same way."""
     square = positions[:, 1:].reshape(grid_of(positions).shape)
+    square = F.interpolate(square, size=(rows, columns), mode="bicubic", align_corners=True)
+    if back:
+        return torch.cat((positions[:, :1], square.reshape(1, -1, positions.shape[2])), dim=1)
+    return read_out(positions, square)
+
+
+def laid_out_by_columns(positions, rows, columns):
+    square = grid_of(positions).transpose(2, 3)
     return read_out(positions, F.interpolate(square, size=(rows, columns), mode="bicubic", align_corners=True))
+
+
+def left_alone(positions, rows, columns):
+    """What comes of asking for the number of patches alone, as torchvision's own function does for squares."""
+    if positions.shape[1] != rows * columns + 1:
+        raise ValueError("another number of patches")
+    return positions
 
 
 AS_A_ROW = "the sequence is stretched as it stands: lay the N rows out as a square first, since patches have two places"
 STRETCH_MISTAKES = (
+    Mistake(
+        "left_alone",
+        "the positions come back as they were: the number of patches is the same, and still the grid is another one. "
+        "Compare its sides, not their product",
+        left_alone,
+    ),
     Mistake("as_a_row", AS_A_ROW, as_a_row("linear", True)),
     Mistake("as_a_row", AS_A_ROW, as_a_row("linear", False)),
     Mistake("as_a_row", AS_A_ROW, as_a_row("nearest", None)),
+    Mistake("as_a_row", AS_A_ROW, as_a_row("bicubic", True)),
+    Mistake(
+        "last_row_as_token",
+        "the last row is taken for the class token's: it is the first, positions[:, :1]",
+        lambda positions, rows, columns: stretched(positions.roll(1, dims=1), rows, columns),
+    ),
+    Mistake(
+        "last_row_as_token",
+        "the last row is taken for the class token's: it is the first, positions[:, :1]",
+        lambda positions, rows, columns: stretched(positions.roll(1, dims=1), rows, columns).roll(-1, dims=1),
+    ),
+    Mistake(
+        "square_by_columns",
+        "the patches are laid out column by column: they come in reading order, so fill the square row by row",
+        laid_out_by_columns,
+    ),
     Mistake(
         "class_token_lost",
         "the class token's row is missing: put it in front again, unchanged",
@@ -194,6 +239,12 @@ STRETCH_MISTAKES = (
         mixed_up,
     ),
     Mistake(
+        "reshaped_twice",
+        "a reshape mixes the numbers of different patches, at the start and at the end: from (1, N, D) transpose to "
+        "(1, D, N) before you lay out the square, and at the end flatten the grid and transpose back",
+        lambda positions, rows, columns: mixed_up(positions, rows, columns, back=True),
+    ),
+    Mistake(
         "reshaped_back",
         "at the end a reshape cuts the maps into pieces: flatten the grid, then transpose back to (1, N, D)",
         lambda positions, rows, columns: torch.cat(
@@ -210,7 +261,8 @@ STRETCH_MISTAKES = (
 @check
 def stretch_positions(attempt) -> str:
     """stretch_positions(positions, rows, columns): (1, N+1, D) of a square -> (1, rows * columns + 1, D), bicubic."""
-    cases = [(torch.randn(1, 10, 4), 4, 5), (torch.randn(1, 17, 6), 7, 3), (torch.randn(1, 26, 3), 8, 8)]
+    # 4 x 4 places in 2 x 8: as many patches, in another grid.
+    cases = [(torch.randn(1, 10, 4), 4, 5), (torch.randn(1, 17, 6), 2, 8), (torch.randn(1, 26, 3), 8, 8)]
     return same_function(attempt, stretched, cases, "one N+1 D", STRETCH_MISTAKES)
 
 
@@ -338,6 +390,11 @@ def images_needed(attempt) -> str:
         ),
         ("right_answers", right * 4 // 5, "this is how many of them are right: the question asks for all images"),
         ("one_model_a_point", 100, "with 100 images, one image is one point: the interval is far wider than that"),
+        (
+            "plain_interval",
+            5 * math.ceil(4 * 1.96**2 * 0.8 * 0.2 / 0.04**2 / 5),
+            "this is for 1.96 times the root of p (1 - p) / n to each side: predictions.accuracy_interval is Wilson's",
+        ),
         ("four_points", 2500, "this is 1 over the square of the width: look at the interval itself"),
     )
     why = (

@@ -87,6 +87,37 @@ SCHEDULE_MISTAKES = (  # (name, what to say, the factors as they come out)
         "cos(pi * progress) goes from 1 to -1, and a negative rate climbs: shift it up by 1 and halve it",
         lambda t, w: factors(t, w, lambda progress: math.cos(math.pi * progress)),
     ),
+    (
+        "peak_twice",
+        "the first update after the warmup takes the full rate again, and the last takes 0: count the decay from the "
+        "warmup's last update, and let 0 come one update after the last",
+        lambda total, warmup: factors(total, warmup, peak=warmup, end=1),
+    ),
+    (
+        "before_the_first",
+        "without a warmup, update 0 is the peak: warmup_steps - 1 is -1 there, and the wave begins too early",
+        lambda total, warmup: factors(total, warmup, peak=warmup - 1),
+    ),
+    (
+        "other_denominator",
+        "progress is divided by total_steps: from the peak on there are fewer, so take the warmup off there too",
+        lambda total, warmup: factors(total, warmup, lambda p: cosine(p * (total - max(warmup - 1, 0)) / total)),
+    ),
+    (
+        "no_pi",
+        "cos(progress) has hardly begun to fall when progress is 1: pi is missing, cos(pi * progress)",
+        lambda t, w: factors(t, w, lambda progress: (1 + math.cos(progress)) / 2),
+    ),
+    (
+        "degrees",
+        "cos takes radians: half a wave is pi, not 180",
+        lambda t, w: factors(t, w, lambda progress: (1 + math.cos(180 * progress)) / 2),
+    ),
+    (
+        "half_halved",
+        "the division halves the cosine alone: put 1 + cos into brackets",
+        lambda t, w: factors(t, w, lambda progress: 1 + math.cos(math.pi * progress) / 2),
+    ),
     ("constant", "there is no decay: the rate stays full", lambda t, w: factors(t, w, lambda progress: 1.0)),
     ("rising", "the wave rises: it is 1 + cos, not 1 - cos", lambda t, w: factors(t, w, lambda p: 1 - cosine(p))),
 )
@@ -98,6 +129,7 @@ def warmup_cosine(attempt) -> str:
     for total, warmup in ((20, 5), (45, 10), (12, 0)):
         where = f"total_steps = {total}, warmup_steps = {warmup}"
         found = [result_of(attempt, step, total, warmup, what=f"step = {step}, {where}") for step in range(total)]
+        found = [v.item() if isinstance(v, torch.Tensor) and v.numel() == 1 else v for v in found]
         if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in found):
             raise Wrong("no_number", f"one number for each step was expected, not {found[0]!r:.80}")
         expected = factors(total, warmup)
@@ -217,8 +249,8 @@ class Windows:
 def accumulate_and_clip(attempt) -> str:
     """accumulate_and_clip(model, images, labels, sizes, max_norm) -> the norm before clipping; .grad is set."""
     for sizes, max_norm in (((1, 10, 21), 1000.0), ((7, 2), 0.05), ((3, 4, 1, 4), 0.5)):
-        case, seen = Windows(sizes), []
-        hook = case.model.register_forward_pre_hook(lambda model, inputs, seen=seen: seen.append(len(inputs[0])))
+        case, seen, waiting = Windows(sizes), [], []
+        hook = case.model.register_forward_hook(functools.partial(note_window, seen, waiting))
         weights = [parameter.detach().clone() for parameter in case.model.parameters()]
         where = f"sizes = {list(sizes)}, max_norm = {max_norm}"
         result = result_of(attempt, case.model, case.images, case.labels, list(sizes), max_norm, what=where)
@@ -228,7 +260,22 @@ def accumulate_and_clip(attempt) -> str:
         check_windows(seen, sizes)
         compare_gradient(case, max_norm, where)
         compare_norm(result, case, max_norm)
+        if max(waiting) > 1:
+            text = (
+                "the numbers are right, but every window's activations wait in memory for one backward() at the end: "
+                "call it for each window, before the next one goes through the model"
+            )
+            raise Wrong("one_backward", text)
     return "Right for three batches in uneven windows: the whole batch's gradient, clipped once, at the end."
+
+
+def note_window(seen: list[int], waiting: list[int], model: nn.Module, inputs, output) -> None:
+    """A forward hook: add the window's size, and how many windows now wait for their backward()."""
+    seen.append(len(inputs[0]))
+    waiting.append(waiting[-1] if waiting else 0)
+    if output.requires_grad:
+        waiting[-1] += 1
+        output.register_hook(lambda gradient: waiting.append(waiting[-1] - 1))
 
 
 def check_windows(seen: list[int], sizes: tuple[int, ...]) -> None:
@@ -284,6 +331,12 @@ def compare_norm(result, case: Windows, max_norm: float) -> None:
         ("loss_returned", case.loss, "it is the loss: the norm was asked"),
         ("sum_of_norms", sum(part.norm().item() for part in case.parts(case.whole)), "norms don't add up: squares do"),
         ("root_missing", norm**2, "it is the norm's square: take the root"),
+        (
+            "sum_of_absolutes",
+            case.whole.abs().sum().item(),
+            "it is the sum of absolute values: square, sum, take the root",
+        ),
+        ("largest", case.whole.abs().max().item(), "it is the largest absolute value: square, sum, take the root"),
         ("factor", max_norm / norm, "it is the factor to scale by: the norm was asked"),
     ):
         if math.isclose(value, wrong, rel_tol=1e-3):
@@ -308,7 +361,15 @@ def draw_more(attempt) -> str:
             started(None, folder)
             if missing := [part for part in COUNTS if not (folder / part).is_dir()]:
                 raise Wrong("other_folders", f"the folder has no {' and no '.join(missing)} in it")
-            check_drawings(thumbnails(folder), before, times)
+            check_files(folder)
+            try:
+                check_drawings(thumbnails(folder), before, times)
+            except Wrong as wrong:
+                files = sorted(file.name for file in folder.glob("*/*/*") if file.suffix.lower() != ".png")
+                if not files or wrong.name not in ("other_test_set", "old_ones_missing"):
+                    raise
+                text = f"{files[0]} is no .png: save each as .png, since other formats change what was drawn"
+                raise Wrong("other_format", text) from None
     return "Right for two and three times as many: new drawings, the old ones among them, and the same test set."
 
 
@@ -317,10 +378,25 @@ def drawings() -> dict[str, dict[str, list[torch.Tensor]]]:
     """The drawings that drawn_food.draw_food_data makes for COUNTS, small, by part and class."""
     from going_modular.going_modular.drawn_food import draw_food, picture_seed
 
-    def draw(part: str, food: str, count: int) -> list[torch.Tensor]:
-        return [small(draw_food(food, picture_seed(42, part, food, number), SIZE)) for number in range(1, count + 1)]
+    def draw(part: str, food: str, count: int, first: int = 1) -> list[torch.Tensor]:
+        numbers = range(first, count + first)
+        return [small(draw_food(food, picture_seed(42, part, food, number), SIZE)) for number in numbers]
 
-    return {part: {food: draw(part, food, n) for food, n in counts.items()} for part, counts in COUNTS.items()}
+    found = {part: {food: draw(part, food, n) for food, n in counts.items()} for part, counts in COUNTS.items()}
+    found["test from 0"] = {food: draw("test", food, n, first=0) for food, n in COUNTS["test"].items()}
+    found["test as train"] = {food: draw("train", food, n) for food, n in COUNTS["test"].items()}
+    return found
+
+
+def check_files(folder: Path) -> None:
+    """Raise Wrong where a picture has another size than was asked."""
+    from PIL import Image
+
+    for file in sorted(file for part in COUNTS for file in (folder / part).glob("*/*")):
+        with Image.open(file) as picture:
+            if picture.size != (SIZE, SIZE):
+                sides = "{} x {}".format(*picture.size)
+                raise Wrong("other_size", f"a drawing has {sides} pixels, and size = {SIZE}: hand it on to draw_food")
 
 
 def thumbnails(folder: Path) -> dict[str, dict[str, list[torch.Tensor]]]:
@@ -347,13 +423,17 @@ def among(picture: torch.Tensor, others: list[torch.Tensor]) -> bool:
 
 def check_drawings(found: dict, before: dict, times: int) -> None:
     counted = {part: {name: len(files) for name, files in found[part].items()} for part in found}
-    old = {part: {name: len(files) for name, files in before[part].items()} for part in before}
+    old = {part: {name: len(files) for name, files in before[part].items()} for part in found}
     more = {name: times * count for name, count in old["train"].items()}
     for part in found:
         if missing := [name for name in old[part] if not counted[part].get(name)]:
             raise Wrong("class_missing", f"{part} has no drawings of {', '.join(missing)}: each class has a folder")
     if counted["train"] == old["train"]:
-        raise Wrong("as_many_as_before", f"there are as many training drawings as before: {times} times as many")
+        text = (
+            f"there are as many training drawings as before, not {times} times as many: does each have a name of its "
+            "own? A file replaces one of the same name"
+        )
+        raise Wrong("as_many_as_before", text)
     if counted["test"] == {name: times * count for name, count in old["test"].items()}:
         text = "the test set has grown as well: then a change of the accuracy may come from either. Leave it as it is"
         raise Wrong("test_grown", text)
@@ -373,8 +453,23 @@ def check_leaks(found: dict, before: dict, times: int) -> None:
     if any(among(picture, train[:number]) for number, picture in enumerate(train)):
         text = "some drawings are copies of others, and a copy teaches nothing new: give each picture a seed of its own"
         raise Wrong("copies", text)
-    if not all(among(picture, before["test"][name]) for name, files in found["test"].items() for picture in files):
-        text = "the test drawings are others than before, so two results can't be compared: leave their seed at 42"
+
+    def tested_on(known: str) -> bool:
+        return all(among(picture, before[known][name]) for name, files in found["test"].items() for picture in files)
+
+    if not tested_on("test"):
+        if tested_on("test from 0"):
+            text = "the pictures are counted from 0, so the test drawings are others than before: count from 1"
+            raise Wrong("counted_from_0", text)
+        if tested_on("test as train"):
+            text = (
+                "the test drawings have the seeds of the training part, so they are training pictures: hand on the part"
+            )
+            raise Wrong("test_as_train", text)
+        text = (
+            "the test drawings are others than before, so two results can't be compared: draw them at `size`, with "
+            'picture_seed(42, "test", food, number), and leave the 42'
+        )
         raise Wrong("other_test_set", text)
     kept = [among(picture, found["train"][name]) for name, files in before["train"].items() for picture in files]
     if not all(kept):
@@ -411,6 +506,7 @@ def undecayed_parameters(attempt) -> str:
     right = sum(parts.values())
     token_and_positions = parts["class token"] + parts["positions"]
     norms = parts["LayerNorm scales"] + parts["LayerNorm shifts"]
+    block = 13 * 768  # biases: 3 D for queries, keys and values, D, 4 D and D; two LayerNorms of 2 D
     tiny = undecayed("ViT-Ti/16")
     wrongs = (
         (
@@ -419,7 +515,30 @@ def undecayed_parameters(attempt) -> str:
             "class token and positions are missing: they have three dimensions, and still they don't decay",
         ),
         ("no_positions", right - parts["positions"], "the positions are missing"),
-        ("no_class_token", right - parts["class token"], "the class token is missing"),
+        (
+            "no_class_token",
+            right - parts["class token"],
+            "768 are missing: either the class token, or the scale of the last LayerNorm, which is classifier.0.weight",
+        ),
+        (
+            "names_with_dots",
+            right - 12 * 3 * 768 - 768,
+            "in_proj_bias of each block is missing, and the scale of the last LayerNorm, classifier.0.weight: look at "
+            "the names",
+        ),
+        ("one_block", right - 11 * block, "this is with one block: the list above leaves out eleven of twelve"),
+        (
+            "one_block",
+            right - token_and_positions - 11 * block,
+            "this is with one block of twelve, and without class token and positions, which don't decay either",
+        ),
+        ("tensors", 12 * 8 + 6, "this is how many tensors they are: count the numbers in them, parameter.numel()"),
+        ("head_too", right + 3 * 768, "the head's weights are among them: they are a matrix, which decays"),
+        (
+            "kernel_too",
+            right + 768 * 768,
+            "the patch embedding's kernel is among them: it has four dimensions, but it is the matrix E, which decays",
+        ),
         ("no_layer_norms", right - norms, "the LayerNorms are missing: a scale and a shift each"),
         ("no_scales", right - parts["LayerNorm scales"], "the LayerNorms' scales are missing, which are named weight"),
         (
