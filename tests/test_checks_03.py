@@ -58,7 +58,12 @@ class Right(nn.Module):
         return patch_size
 
     def check(self, x):
-        assert x.shape[2] % self.p == 0 and x.shape[3] % self.p == 0
+        height, width = x.shape[2:]
+        if height % self.p or width % self.p:
+            self.refuse(height, width)
+
+    def refuse(self, height, width):
+        raise ValueError(f"sides of {height} x {width} are no multiples of {self.p}")
 
     def forward(self, x):
         self.check(x)
@@ -80,6 +85,21 @@ class NoCheck(Right):
 class WidthOnly(Right):
     def check(self, x):
         assert x.shape[-1] % self.p == 0
+
+
+class Asserts(Right):
+    def refuse(self, height, width):
+        raise AssertionError(f"{height} x {width} with {self.p}")
+
+
+class NamesNothing(Right):
+    def refuse(self, height, width):
+        raise ValueError("the patch doesn't divide the image")
+
+
+class NamesThePatch(Right):
+    def refuse(self, height, width):
+        raise ValueError(f"the sides must be multiples of {self.p}")
 
 
 class NoStride(Right):
@@ -186,6 +206,9 @@ EMBED = wrong_versions(
     ("embedding_dim_ignored", Dimension768),
     ("drops_pixels", NoCheck),
     ("one_side_checked", WidthOnly),
+    ("assert", Asserts),
+    ("sizes_not_named", NamesNothing),
+    ("sizes_not_named", NamesThePatch),
     ("no_super_init", NoSuper),
     ("signature", OtherNames),
     ("extra_parameters", WithNorm),
@@ -245,6 +268,16 @@ class HybridRelu(Hybrid):
         return super().shaped(x).relu()
 
 
+class HybridStemRelu(Hybrid):
+    def forward(self, x):
+        return self.shaped(self.project(self.stem(x).relu()))
+
+
+class HybridCutMap(HybridLinear):
+    def shaped(self, x):
+        return x.reshape(len(x), -1, x.shape[1])
+
+
 class LargePatch(Hybrid):
     kernel = 2
 
@@ -293,6 +326,8 @@ HYBRID = wrong_versions(
     ("not_flattened", HybridMaps),
     ("column_order", HybridColumns),
     ("relu", HybridRelu),
+    ("stem_activated", HybridStemRelu),
+    ("reshaped", HybridCutMap),
     ("kernel_size", LargePatch),
     ("projection_unused", HybridUnprojected),
     ("no_projection", HybridNothing),
@@ -338,3 +373,7 @@ def test_wrong_versions(exercise, name, attempt):
 )
 def test_right_versions(exercise, attempt):
     assert expect(exercise, "passed", attempt).passed
+
+
+def test_a_kernel_on_a_map_covers_places():
+    assert "covers 2 x 2 places" in expect("hybrid_patch_embedding", "kernel_size", LargePatch).text

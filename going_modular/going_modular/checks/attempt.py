@@ -16,7 +16,10 @@ HINTS = {  # a part of an error's message: the mistake's name, and what it often
     "positional argument": ("signature", "Take the arguments that the exercise names, in that order."),
     "has no attribute": ("error", "Something is used under a name that was not set: compare the two spellings."),
     "mat1 and mat2 shapes": ("error", "A linear layer gets another last dimension than the one it was built for."),
-    "Sizes of tensors must match except": ("error", "torch.cat needs all other dimensions equal: expand one of them."),
+    "Sizes of tensors must match except": (
+        "error",
+        "torch.cat needs all other dimensions equal: expand one, or name another dimension: dim=1 counts tokens.",
+    ),
     "The size of tensor a": ("error", "Two tensors don't broadcast: print both shapes before this line."),
     "Expected size for first two dimensions of batch2": (
         "error",

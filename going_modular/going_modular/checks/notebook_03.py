@@ -1,5 +1,7 @@
 """Checks of notebook 03: patches."""
 
+import re
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -107,7 +109,9 @@ def projection(module: nn.Module, leave_out: tuple = ()) -> tuple[torch.Tensor, 
     return weights[0], own[1] if weights[0] is own[0] else own[0]
 
 
-def check_weight(weight: torch.Tensor, embedding_dim: int, channels: int, side: int, patch_text: str) -> None:
+def check_weight(
+    weight: torch.Tensor, embedding_dim: int, channels: int, side: int, patch_text: str, unit: str = "pixels"
+) -> None:
     """Raise Wrong unless a weight has the shape of a (D, C, P, P) kernel, or of its flat version (D, P^2 C)."""
     sizes = {"embedding_dim": embedding_dim, "in_channels": channels}
     got = tuple(weight.shape)
@@ -121,7 +125,7 @@ def check_weight(weight: torch.Tensor, embedding_dim: int, channels: int, side: 
             text = f"the kernel has the shape {got}: it should take {name} = {should}, and it has {is_}"
             raise Wrong(f"{name}_ignored", text)
     if got[2:] != (side, side):
-        raise Wrong("kernel_size", f"the kernel covers {got[2]} x {got[3]} pixels: {patch_text}")
+        raise Wrong("kernel_size", f"the kernel covers {got[2]} x {got[3]} {unit}: {patch_text}")
 
 
 def conv_of(module, x, stride):
@@ -223,28 +227,38 @@ def patch_embedding(attempt) -> str:
         images = [torch.randn(2, channels, 2 * patch_size, 3 * patch_size)]
         images += [torch.randn(1, channels, 3 * patch_size, 3 * patch_size)]
         same_module(module, lambda m, x: sequence(embedded(m, x)), images, "B N D", LAYER_MISTAKES)
-    refuses_remainders(build(attempt, in_channels=3, patch_size=4, embedding_dim=5))
+    refuses_remainders(build(attempt, in_channels=3, patch_size=7, embedding_dim=5))
     return "Right in 6 sizes, outputs and gradients, and images that the patch doesn't divide are refused."
 
 
 def refuses_remainders(module: nn.Module) -> None:
-    """Raise Wrong where sides that the patch doesn't divide lose pixels in silence."""
-    refused = {}
-    for side, shape in (("height", (1, 3, 10, 8)), ("width", (1, 3, 8, 10))):
+    """Raise Wrong where sides that the patch doesn't divide lose pixels in silence, or in an error without sizes."""
+    raised = {}
+    for side, shape in (("height", (1, 3, 23, 14)), ("width", (1, 3, 14, 23))):
         try:
             module(torch.randn(shape))
-            refused[side] = False
-        except Exception:
-            refused[side] = True
-    accepted = [side for side, yes in refused.items() if not yes]
+        except Exception as error:
+            raised[side] = error
+    accepted = [side for side in ("height", "width") if side not in raised]
     if len(accepted) == 2:
-        text = (
-            "with patches of 4, an image of 10 x 8 loses two rows in silence: raise ValueError unless P divides H and W"
-        )
+        text = "with patches of 7, 23 x 14 pixels lose two rows in silence: raise ValueError unless P divides H and W"
         raise Wrong("drops_pixels", text)
     if accepted:
         text = f"a {accepted[0]} that the patch doesn't divide is accepted, and pixels are lost: check both sides"
         raise Wrong("one_side_checked", text)
+    for side, error in raised.items():
+        if isinstance(error, AssertionError):
+            text = (
+                "an assert refuses the image: raise ValueError with a sentence that names H, W and P, since python -O "
+                "leaves asserts out"
+            )
+            raise Wrong("assert", text)
+        if not {"23", "7"} <= set(re.findall(r"\d+", str(error))):
+            text = (
+                f"with patches of 7 and a {side} of 23 you raise {type(error).__name__}({str(error)!r}), which doesn't "
+                "say which sides came: name H, W and P in it"
+            )
+            raise Wrong("sizes_not_named", text)
 
 
 # Exercise 3: HybridPatchEmbedding(stem, stem_channels, embedding_dim)
@@ -257,8 +271,28 @@ def hybrid_maps(module, x):
     return F.conv2d(module.check_stem(x), weight, bias)
 
 
+def hybrid_of(function):
+    """What the projection gives of a sequence (B, N, C) that function makes of the stem's map."""
+
+    def run(module, x):
+        weight, bias = projection(module, leave_out=(module.check_stem,))
+        return F.linear(function(module.check_stem(x)), weight.flatten(1), bias)
+
+    return run
+
+
 HYBRID_MISTAKES = (
     *map_mistakes(hybrid_maps),
+    Mistake(
+        "reshaped",
+        "a reshape of the stem's map to (B, N, C) cuts its channels into pieces: flatten(2), then permute(0, 2, 1)",
+        hybrid_of(lambda maps: maps.reshape(len(maps), -1, maps.shape[1])),
+    ),
+    Mistake(
+        "stem_activated",
+        "a ReLU follows the stem: the projection reads the stem's map as it is",
+        hybrid_of(lambda maps: sequence(maps.relu())),
+    ),
     Mistake(
         "projection_unused",
         "this is the stem's feature map as a sequence: the projection to D comes after it",
@@ -291,7 +325,7 @@ def hybrid_patch_embedding(attempt) -> str:
             text = "the projection reads the image's 3 channels: give it the stem's feature map, with stem_channels"
             raise Wrong("reads_the_image", text)
         text = "on a feature map the patch is 1 x 1, the special case that section 3.1 names"
-        check_weight(weight, dim, channels, 1, text)
+        check_weight(weight, dim, channels, 1, text, unit="places")
         give_noise(module)
         module.__dict__["check_stem"] = stem
         images = [torch.randn(2, 3, 16, 24), torch.randn(1, 3, 12, 8)]
