@@ -34,6 +34,11 @@ PREPEND = wrong_versions(
     ("both_ends", lambda token, patches: torch.cat([prepend(token, patches), token.expand(len(patches), -1, -1)], 1)),
     ("some_tokens", lambda token, patches: torch.cat((torch.randn_like(patches[:, :1]), patches), dim=1)),
     ("error", lambda token, patches: torch.cat((token, patches), dim=1)),
+    ("error", lambda token, patches: torch.cat((token.expand(len(patches), -1, -1), patches), dim=0)),
+    ("fixed_batch", lambda token, patches: torch.cat((token.expand(32, -1, -1), patches), dim=1)),
+    ("fixed_batch", lambda token, patches: torch.cat((patches, token.repeat(32, 1, 1)), dim=1)),
+    ("detached", lambda token, patches: prepend(nn.Parameter(token), patches)),
+    ("detached", lambda token, patches: prepend(token.data, patches)),
     ("error", lambda token, patches: torch.cat((token, patches), dim=0)),
     ("detached", cut_token),
     ("in_place", write_into),
@@ -92,6 +97,29 @@ class AlwaysDrops(Right):
         return nn.functional.dropout(z, self.embedding_dropout.p, training=True)
 
 
+class FixedRate(Right):
+    def forward(self, images):
+        z = prepend(self.class_embedding, self.patch_embedding(images)) + self.position_embedding
+        return nn.functional.dropout(z, 0.1)
+
+
+class DropsTwice(Right):
+    def forward(self, images):
+        return self.embedding_dropout(super().forward(images))
+
+
+class DropsPositions(Right):
+    def forward(self, images):
+        z = prepend(self.class_embedding, self.patch_embedding(images))
+        return z + self.embedding_dropout(self.position_embedding)
+
+
+class FixedBatch(Right):
+    def forward(self, images):
+        z = torch.cat((self.class_embedding.expand(32, -1, -1), self.patch_embedding(images)), dim=1)
+        return self.embedding_dropout(z + self.position_embedding)
+
+
 class RandomToken(Right):
     def forward(self, images):
         token = torch.randn(1, 1, self.d) + self.class_embedding
@@ -115,6 +143,12 @@ EMBEDDING = wrong_versions(
     ("positions_per_image", variant(positions=lambda self: nn.Parameter(torch.zeros(32, self.n + 1, self.d)))),
     ("parameter_shape", variant(positions=lambda self: nn.Parameter(torch.zeros(self.n + 1, self.d)))),
     ("positions_too_large", variant(positions=lambda self: nn.Parameter(torch.randn(1, self.n + 1, self.d)))),
+    ("positions_too_large", variant(positions=lambda self: nn.Parameter(torch.randn(1, self.n + 1, self.d) * 0.05))),
+    ("positions_too_small", variant(positions=lambda self: nn.Parameter(torch.zeros(1, self.n + 1, self.d)))),
+    ("positions_too_small", variant(positions=lambda self: nn.Parameter(torch.rand(1, self.n + 1, self.d) * 0.02))),
+    ("positions_not_centred", variant(positions=lambda self: nn.Parameter(torch.rand(1, self.n + 1, self.d) * 0.07))),
+    ("token_too_large", variant(token=lambda self: nn.Parameter(torch.ones(1, 1, self.d)))),
+    ("token_too_large", variant(token=lambda self: nn.Parameter(torch.randn(1, 1, self.d)))),
     ("no_positions", forward(lambda m, patches: prepend(m.class_embedding, patches))),
     ("token_without_position", forward(lambda m, p: prepend(m.class_embedding, p + m.position_embedding[:, 1:]))),
     ("at_the_end", forward(lambda m, p: torch.cat((p, m.class_embedding.expand(len(p), -1, -1)), 1) + m.position_embedding)),
@@ -125,6 +159,10 @@ EMBEDDING = wrong_versions(
     ("dropout_too_early", EarlyDropout),
     ("dropout_ignored", OwnRate),
     ("dropout_in_eval", AlwaysDrops),
+    ("dropout_in_eval", FixedRate),
+    ("dropout_twice", DropsTwice),
+    ("dropout_on_positions", DropsPositions),
+    ("fixed_batch", FixedBatch),
     ("random_each_call", RandomToken),
     ("names", OtherNames),
 )  # fmt: skip
@@ -155,10 +193,14 @@ SINES = wrong_versions(
     ("column_first", joined(lambda y, x: torch.cat((*x, *y), dim=1))),
     ("interleaved", joined(lambda y, x: torch.cat([torch.stack(half, dim=2).flatten(1) for half in (y, x)], dim=1))),
     ("cosine_first", joined(lambda y, x: torch.cat((y[1], y[0], x[1], x[0]), dim=1))),
+    ("sines_together", joined(lambda y, x: torch.cat((y[0], x[0], y[1], x[1]), dim=1))),
     ("sines_only", joined(lambda y, x: torch.cat((y[0], y[0], x[0], x[0]), dim=1))),
     ("row_twice", joined(lambda y, x: torch.cat((*y, *y), dim=1))),
     ("from_one", lambda rows, columns, dim: table(rows, columns, dim, first=1)),
     ("frequencies_too_high", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / d)),
+    ("exponent_of_dim", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / (2 * d))),
+    ("last_frequency_reached", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / (d / 2 - 1))),
+    ("learned", lambda rows, columns, dim: nn.Parameter(table(rows, columns, dim))),
     ("rising_frequencies", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: i / (d / 2))),
     ("grid_turned", turned),
     ("summed", lambda r, c, dim: torch.cat(waves([n // c for n in range(r * c)], dim), 1) + torch.cat(waves([n % c for n in range(r * c)], dim), 1)),
@@ -173,6 +215,7 @@ NUMBER = wrong_versions(
     ("diagonal", 0.969),
     ("two_apart", 0.946),
     ("dot_product", 94.5069),
+    ("dot_by_dim", 0.49222),
     ("distance", 1.72805),
     ("mean_removed", 0.901),
     ("one_dimension", 0.9715),
@@ -193,6 +236,11 @@ def test_wrong_versions(exercise, name, attempt):
         ("prepend_class_token", prepend),
         ("prepend_class_token", lambda token, patches: torch.cat((token.repeat(len(patches), 1, 1), patches), dim=1)),
         ("embedding", Right),
+        ("embedding", variant(token=lambda self: nn.Parameter(torch.randn(1, 1, self.d) * 0.02))),
+        (
+            "embedding",
+            variant(positions=lambda self: nn.Parameter(torch.empty(1, self.n + 1, self.d).normal_(std=0.02))),
+        ),
         ("sinusoidal_positions", table),
         ("neighbour_similarity", 0.984),
         ("neighbour_similarity", torch.tensor(0.98445)),
@@ -200,3 +248,13 @@ def test_wrong_versions(exercise, name, attempt):
 )
 def test_right_versions(exercise, attempt):
     assert expect(exercise, "passed", attempt).passed
+
+
+def test_a_missing_parameter_is_told_from_those_that_are_there_under_other_names():
+    text = expect("embedding", "names", OtherNames).text
+    assert text == "there is no parameter class_embedding; under other names you have cls_token"
+
+
+def test_a_batch_of_a_fixed_size_is_named():
+    text = expect("embedding", "fixed_batch", FixedBatch).text
+    assert text.endswith("The batch is not always of that size: take patches.shape[0].")

@@ -249,8 +249,9 @@ def has_parameters(module: nn.Module, shapes: dict[str, tuple], mistakes: dict[s
             if isinstance(value, torch.Tensor):
                 text = f"{name} is a plain tensor, so the optimizer never sees it: make it an nn.Parameter"
                 raise Wrong("not_a_parameter", text)
-            others = [other for other in found if other not in shapes] or list(found)
-            raise Wrong("names", f"there is no parameter {name}; under another name you have {', '.join(others)}")
+            others = [other for other in found if other not in shapes]
+            yours = f"under other names you have {', '.join(others)}" if others else f"yours are {', '.join(found)}"
+            raise Wrong("names", f"there is no parameter {name}; {yours}")
         if found[name] != shape:
             mistake, text = (mistakes or {}).get(name, ("parameter_shape", "compare the sizes with the arguments"))
             raise Wrong(mistake, f"{name} has the shape {found[name]}, and {shape} was expected: {text}")

@@ -1,5 +1,9 @@
 """Checks of notebook 04: class token and positions."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import nn
 
@@ -67,12 +71,26 @@ PREPEND_MISTAKES = (
 )
 
 
+@contextmanager
+def batches_of_any_size() -> Iterator[None]:
+    """Say so where torch.cat failed at a token that was expanded to a batch of a fixed size."""
+    try:
+        yield
+    except Wrong as wrong:
+        sizes = re.search(r"Expected size (\d+) but got size (\d+)", str(wrong))
+        if wrong.name != "error" or "except in dimension 1" not in str(wrong) or not sizes or "1" in sizes.groups():
+            raise
+        text = f"{str(wrong).split(' torch.cat needs')[0]} The batch is not always of that size: take patches.shape[0]."
+        raise Wrong("fixed_batch", text) from None
+
+
 @check
 def prepend_class_token(attempt) -> str:
     """prepend_class_token(class_token, patches): (1, 1, D) and (B, N, D) -> (B, N+1, D), for any B."""
     sizes = ((3, 4, 5), (1, 6, 2), (2, 1, 7))
     cases = [(torch.randn(1, 1, d), torch.randn(b, n, d)) for b, n, d in sizes]
-    return same_function(attempt, prepended, cases, "B N+1 D", PREPEND_MISTAKES)
+    with batches_of_any_size():
+        return same_function(attempt, prepended, cases, "B N+1 D", PREPEND_MISTAKES)
 
 
 # Exercise 2: MyEmbedding(img_size, patch_size, embedding_dim, dropout)
@@ -136,14 +154,14 @@ def embedding(attempt) -> str:
             "patch_embedding.patcher.bias": (dim,),
         }
         has_parameters(module, shapes, embedding_shapes(module, n, dim))
-        if module.position_embedding.std() > 0.1:
-            text = "the positions start with a standard deviation over 0.1 and drown the patches: start with 0.02"
-            raise Wrong("positions_too_large", text)
+        large = build(attempt, img_size=64, patch_size=4, embedding_dim=32, dropout=0.5)
+        check_start(large.class_embedding.detach(), large.position_embedding.detach())
         give_noise(module)
-        calm(module, torch.randn(2, 3, side, side))
         images = [torch.randn(2, 3, side, side), torch.randn(1, 3, side, side)]
-        same_module(module, embedded, images, "B N+1 D", EMBEDDING_MISTAKES)
-    check_dropout(build(attempt, img_size=64, patch_size=4, embedding_dim=32, dropout=0.5))
+        with batches_of_any_size():
+            calm(module, torch.randn(16, 3, side, side))
+            same_module(module, embedded, images, "B N+1 D", EMBEDDING_MISTAKES)
+    check_dropout(large)
     return "Right in two sizes, outputs and gradients; parameters, starting values and dropout are in their places."
 
 
@@ -163,10 +181,39 @@ def embedding_shapes(module: nn.Module, n: int, dim: int) -> dict:
     return said
 
 
+DROPS_IN_EVAL = (
+    "dropout acts in eval mode too: F.dropout doesn't know the mode, so use nn.Dropout, or hand on "
+    "training=self.training"
+)
+
+
+def check_start(token: torch.Tensor, positions: torch.Tensor) -> None:
+    """Raise Wrong unless the positions start with a spread around 0.02 and the token with 0 or small numbers."""
+    spread, mean = positions.std().item(), positions.mean().item()
+    start = "start from torch.randn(...) * 0.02"
+    if spread > 0.04:
+        text = f"the positions start with a standard deviation of {spread:.2g} and drown the patches: {start}"
+        raise Wrong("positions_too_large", text)
+    if spread < 0.01:
+        text = f"the positions start with a standard deviation of {spread:.2g}, and 0.02 is asked for: {start}"
+        raise Wrong("positions_too_small", text)
+    if abs(mean) > 0.004:
+        text = f"the positions start around {mean:.2g}: a normal distribution has its middle at 0, so {start}"
+        raise Wrong("positions_not_centred", text)
+    if (largest := token.abs().max().item()) > 0.15:
+        text = (
+            f"the class token starts with numbers up to {largest:.2g}: start from torch.zeros(...), or from small "
+            "random numbers as in section 4.5"
+        )
+        raise Wrong("token_too_large", text)
+
+
 def calm(module: nn.Module, x: torch.Tensor) -> None:
     """Raise Wrong where a module in eval mode, without dropout, gives another answer each time."""
     first, second = (guarded(lambda: module(x), f"images of shape {tuple(x.shape)}") for _ in range(2))
     if isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor) and not torch.equal(first, second):
+        if ((first == 0) != (second == 0)).float().mean() > 0.01:
+            raise Wrong("dropout_in_eval", DROPS_IN_EVAL)
         text = "two calls give two answers in eval mode: make random numbers once, in __init__, as an nn.Parameter"
         raise Wrong("random_each_call", text)
 
@@ -176,16 +223,23 @@ def check_dropout(module: nn.Module) -> None:
     x = torch.randn(2, 3, 64, 64)
     give_noise(module)
     if not torch.equal(module(x), module(x)):
-        raise Wrong("dropout_in_eval", "dropout acts in eval mode too: use nn.Dropout, which knows the mode")
+        raise Wrong("dropout_in_eval", DROPS_IN_EVAL)
     module.train()
-    zeros = (module(x) == 0).float().mean().item()
+    z = module(x)
+    zeros = (z == 0).float().mean().item()
     varies = not torch.equal(module(x), module(x))
     if not varies:
         raise Wrong(
             "no_dropout", "dropout does nothing in train mode: it comes last, behind the addition (Appendix B.1)"
         )
+    tokens = prepended(module.class_embedding, module.patch_embedding(x))
+    if ((z - tokens).abs() < 1e-6).float().mean() > 0.05:
+        raise Wrong("dropout_on_positions", "dropout acts on the positions alone: it belongs behind the addition")
     if zeros < 0.01:
         raise Wrong("dropout_too_early", "dropout comes before the positions are added: it belongs behind the addition")
+    if 0.7 < zeros < 0.8:
+        text = f"with dropout = 0.5, {zeros:.0%} of z_0 is zero, which is 1 - 0.5 * 0.5: dropout acts twice"
+        raise Wrong("dropout_twice", text)
     if not 0.45 < zeros < 0.55:
         raise Wrong(
             "dropout_ignored", f"with dropout = 0.5, {zeros:.0%} of z_0 is zero: hand the argument to nn.Dropout"
@@ -252,9 +306,24 @@ SINUSOID_MISTAKES = (
         lambda rows, columns, dim: two_d(rows, columns, dim, first=1),
     ),
     Mistake(
-        "frequencies_too_high",
-        "the frequencies fall too slowly: the exponent is -i / (dim / 4), since each half has dim / 4 of them",
-        lambda rows, columns, dim: two_d(rows, columns, dim, spacing=dim // 2),
+        "sines_together",
+        "the sines of y and x stand together: the order is sines of y, cosines of y, sines of x, cosines of x",
+        lambda rows, columns, dim: torch.cat(
+            two_d(rows, columns, dim).chunk(4, dim=1)[::2] + two_d(rows, columns, dim).chunk(4, dim=1)[1::2], dim=1
+        ),
+    ),
+    *(
+        Mistake(
+            name,
+            f"the frequencies are off: your exponent is -i / {divisor}, and it should be -i / (dim / 4), so that "
+            "omega_1 = 10000^(-1 / (dim / 4)): each half has dim / 4 frequencies",
+            lambda rows, columns, dim, spacing=spacing: two_d(rows, columns, dim, spacing=spacing(dim)),
+        )
+        for name, divisor, spacing in (
+            ("frequencies_too_high", "(dim / 2)", lambda dim: dim // 2),
+            ("exponent_of_dim", "dim", lambda dim: dim),
+            ("last_frequency_reached", "(dim / 4 - 1)", lambda dim: dim // 4 - 1),
+        )
     ),
     Mistake(
         "rising_frequencies",
@@ -283,7 +352,10 @@ SINUSOID_MISTAKES = (
 def sinusoidal_positions(attempt) -> str:
     """sinusoidal_positions(rows, columns, dim) -> (rows * columns, dim): the row's waves, then the column's."""
     cases = [(2, 3, 8), (5, 2, 12), (4, 4, 16)]
-    return same_function(attempt, two_d, cases, "N D", SINUSOID_MISTAKES, gradients=False, tolerance=1e-4)
+    passed = same_function(attempt, two_d, cases, "N D", SINUSOID_MISTAKES, gradients=False, tolerance=1e-4)
+    if attempt(2, 3, 8).requires_grad:
+        raise Wrong("learned", "the table is learned: it is computed once, so return a tensor without nn.Parameter")
+    return passed
 
 
 # Exercise 4: a number
@@ -306,6 +378,11 @@ def neighbour_similarity(attempt) -> str:
         ),
         ("two_apart", similarity(here, two_right), "this is two columns on, (7, 9)"),
         ("dot_product", (table[here] @ table[right]).item(), "this is the dot product: divide by both lengths"),
+        (
+            "dot_by_dim",
+            (table[here] @ table[right]).item() / 192,
+            "this is the dot product divided by D: divide by both lengths, whose product is D / 2",
+        ),
         (
             "distance",
             (table[here] - table[right]).norm().item(),
