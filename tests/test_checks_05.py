@@ -74,6 +74,30 @@ def head_by_head(z, U_qkv, b_qkv, U_msa, b_msa, num_heads):
     return nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ U_msa + b_msa
 
 
+def through(split, join, mask=False):
+    """Multi-head attention whose heads are made and joined by the functions given."""
+
+    def attempt(z, U_qkv, b_qkv, U_msa, b_msa, num_heads):
+        shape = (len(z), num_heads, z.shape[1], z.shape[2] // num_heads)
+        q, k, v = (split(part, shape) for part in (z @ U_qkv + b_qkv).chunk(3, dim=-1))
+        heads = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=mask)
+        return join(heads, z.shape) @ U_msa + b_msa
+
+    return attempt
+
+
+def heads_first(x, shape):
+    return x.unflatten(-1, (shape[1], shape[3])).transpose(1, 2)
+
+
+def side_by_side(heads, shape):
+    return heads.transpose(1, 2).flatten(2)
+
+
+def cut(x, shape):
+    return x.reshape(shape)
+
+
 MSA = wrong_versions(
     "multihead_attention",
     ("heads_attend_to_heads", no_transpose),
@@ -86,6 +110,12 @@ MSA = wrong_versions(
     ("softmax_over_queries", variant(dim=-2)),
     ("no_softmax", variant(softmax=False)),
     ("keys_and_queries_exchanged", variant(order=(1, 0, 2))),
+    ("keys_and_values_exchanged", variant(order=(0, 2, 1))),
+    ("tokens_cut", through(cut, side_by_side)),
+    ("tokens_cut", through(cut, cut)),
+    ("heads_interleaved", through(heads_first, lambda heads, shape: heads.permute(0, 2, 3, 1).flatten(2))),
+    ("U_msa_turned", lambda z, U_qkv, b_qkv, U_msa, *others: by_loop(z, U_qkv, b_qkv, U_msa.T, *others)),
+    ("causal_mask", through(heads_first, side_by_side, mask=True)),
     ("values_first", variant(order=(1, 2, 0))),
     ("no_projection", variant(project=False)),
     ("no_output_bias", variant(bias=(1, 0))),
@@ -118,6 +148,25 @@ def attempt(**methods):
     return type("Attempt", (Right,), methods)
 
 
+class TransposesToo(Right):
+    def forward(self, z):
+        return self.attend(self.layer_norm(z).transpose(0, 1)).transpose(0, 1)
+
+
+class DropsBehind(Right):
+    def __init__(self, embedding_dim=768, num_heads=12, attn_dropout=0):
+        super().__init__(embedding_dim, num_heads, attn_dropout)
+        self.dropout = nn.Dropout(attn_dropout)
+
+    def forward(self, z):
+        return self.dropout(super().forward(z))
+
+
+class DropsOnlyBehind(DropsBehind):
+    def attention(self, dim, heads, dropout):
+        return nn.MultiheadAttention(dim, heads, batch_first=True)
+
+
 class ReturnsPair(Right):
     def forward(self, z):
         z = self.layer_norm(z)
@@ -131,6 +180,11 @@ BLOCK = wrong_versions(
     ("normed_residual", attempt(forward=lambda self, z: self.attend(self.layer_norm(z)) + self.layer_norm(z))),
     ("norm_after", attempt(forward=lambda self, z: self.layer_norm(self.attend(z)))),
     ("query_normed_alone", attempt(forward=lambda self, z: self.attend(self.layer_norm(z), z, z))),
+    ("value_not_normed", attempt(forward=lambda self, z: self.attend(self.layer_norm(z), self.layer_norm(z), z))),
+    ("norm_twice", attempt(forward=lambda self, z: self.layer_norm(self.attend(self.layer_norm(z))))),
+    ("batch_not_first", TransposesToo),
+    ("other_dropout", DropsBehind),
+    ("other_dropout", DropsOnlyBehind),
     ("norm_alone", attempt(forward=lambda self, z: self.layer_norm(z))),
     ("batch_not_first", attempt(batch_first=False)),
     ("eps", attempt(eps=1e-5)),
@@ -174,6 +228,7 @@ def test_wrong_versions(exercise, name, attempt):
     [
         ("attention_weights", lambda q, k: torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, dim=3)),
         ("multihead_attention", by_loop),
+        ("multihead_attention", through(heads_first, side_by_side)),
         ("msa_block", Right),
         ("msa_block", MultiheadSelfAttentionBlock),
         ("attention_crossing", 1088),

@@ -137,6 +137,18 @@ def heads_of_a_token(z, U_qkv, b_qkv, U_msa, b_msa, num_heads):
     return (weights_of(q, k) @ v).flatten(2) @ U_msa + b_msa
 
 
+def tokens_cut(z, U_qkv, b_qkv, U_msa, b_msa, num_heads):
+    """The heads come from a reshape to (B, k, T, D_h), which cuts the tokens; they are joined as they should be."""
+    shape = (len(z), num_heads, z.shape[1], -1)
+    return msa_of(z, U_qkv, b_qkv, U_msa, b_msa, num_heads, split=lambda x, heads: x.reshape(shape))
+
+
+def causal(q, k):
+    """Attention weights in which a token sees itself and those before it."""
+    unseen = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(1)
+    return (scores(q, k) / q.shape[-1] ** 0.5).masked_fill(unseen, -torch.inf).softmax(dim=-1)
+
+
 def interleaved(z, U_qkv, b_qkv, U_msa, b_msa, num_heads):
     q, k, v = (z @ U_qkv + b_qkv).unflatten(-1, (num_heads, 3, -1)).permute(3, 0, 2, 1, 4)
     return join_heads(weights_of(q, k) @ v) @ U_msa + b_msa
@@ -189,6 +201,41 @@ MSA_MISTAKES = (
         "queries and keys are exchanged: chunk gives q, k, v in this order",
         variant(order=(1, 0, 2)),
     ),
+    Mistake(
+        "keys_and_values_exchanged",
+        "keys and values are exchanged: the order of the three is queries, keys, values",
+        variant(order=(0, 2, 1)),
+    ),
+    Mistake(
+        "tokens_cut",
+        "a reshape to (B, num_heads, T, D_h) cuts tokens into pieces: unflatten the last dimension, then "
+        "transpose(1, 2)",
+        tokens_cut,
+    ),
+    Mistake(
+        "tokens_cut",
+        "reshapes to (B, num_heads, T, D_h) and back cut tokens into pieces: unflatten the last dimension, then "
+        "transpose(1, 2), and the same backwards at the end",
+        variant(
+            split=lambda x, heads: x.reshape(len(x), heads, x.shape[1], -1),
+            join=lambda heads: heads.reshape(len(heads), heads.shape[2], -1),
+        ),
+    ),
+    Mistake(
+        "heads_interleaved",
+        "the heads are joined number by number: they stand side by side, so transpose(1, 2), then flatten(2)",
+        variant(join=lambda heads: heads.permute(0, 2, 3, 1).flatten(2)),
+    ),
+    Mistake(
+        "U_msa_turned",
+        "U_msa is transposed, or goes through F.linear, which transposes it: it is used as it is, heads @ U_msa",
+        lambda z, U_qkv, b_qkv, U_msa, b_msa, heads: msa_of(z, U_qkv, b_qkv, U_msa.T, b_msa, heads),
+    ),
+    Mistake(
+        "causal_mask",
+        "each token sees only itself and earlier ones: nothing is masked in ViT, a patch sees all others",
+        variant(attend=causal),
+    ),
     Mistake("values_first", "the values are taken from the first part: chunk gives q, k, v", variant(order=(1, 2, 0))),
     Mistake(
         "no_projection",
@@ -233,12 +280,15 @@ def attended(module, x, heads=None):
     )
 
 
-def query_normed(module, x):
+def normed_in_part(module, x, query=True, key=True, value=True):
+    """The block with LayerNorm on some of query, key and value."""
     attention = module.multihead_attn
     q, k, v = (
         split_heads(F.linear(part, weight, bias), module.check_heads)
         for part, weight, bias in zip(
-            (normed(module, x), x, x), attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3)
+            (normed(module, x) if chosen else x for chosen in (query, key, value)),
+            attention.in_proj_weight.chunk(3),
+            attention.in_proj_bias.chunk(3),
         )
     )
     return attention.out_proj(join_heads(weights_of(q, k) @ v))
@@ -268,11 +318,21 @@ BLOCK_MISTAKES = (
     Mistake(
         "query_normed_alone",
         "only the query is normalised: key and value are the same normalised z",
-        query_normed,
+        lambda m, x: normed_in_part(m, x, key=False, value=False),
+    ),
+    Mistake(
+        "value_not_normed",
+        "the value is z as it came: query, key and value are the same normalised z",
+        lambda m, x: normed_in_part(m, x, value=False),
+    ),
+    Mistake(
+        "norm_twice",
+        "LayerNorm acts a second time, behind attention: it comes before it, once",
+        lambda m, x: normed(m, attended(m, normed(m, x))),
     ),
     Mistake(
         "batch_not_first",
-        "attention runs over the batch: nn.MultiheadAttention needs batch_first=True for (B, T, D)",
+        "attention runs over the batch: nn.MultiheadAttention needs batch_first=True for (B, T, D), and no transpose",
         lambda m, x: attended(m, normed(m, x).transpose(0, 1)).transpose(0, 1),
     ),
     Mistake("one_head", "there is one head: hand num_heads on", lambda m, x: attended(m, normed(m, x), heads=1)),
@@ -312,6 +372,13 @@ def msa_block(attempt) -> str:
     module.train()
     if torch.equal(module(x), module(x)):
         raise Wrong("dropout_ignored", "attn_dropout does nothing in train mode: hand it to nn.MultiheadAttention")
+    module.multihead_attn.dropout = 0.0
+    if not torch.allclose(module(x), module.eval()(x), atol=1e-4):
+        text = (
+            "dropout acts outside of the attention weights too: attn_dropout goes to nn.MultiheadAttention and "
+            "nowhere else"
+        )
+        raise Wrong("other_dropout", text)
     return "Right in two sizes, outputs and gradients; attn_dropout reaches the attention weights."
 
 
