@@ -21,6 +21,10 @@ GELU = wrong_versions(
     ("tanh_form", lambda x: 0.5 * x * (1 + torch.tanh((2 / math.pi) ** 0.5 * (x + 0.044715 * x**3)))),
     ("no_root", lambda x: 0.5 * x * (1 + x.erf())),
     ("divided_by_two", lambda x: 0.5 * x * (1 + (x / 2).erf())),
+    ("root_rounded", lambda x: 0.5 * x * (1 + (x / 1.414).erf())),
+    ("root_rounded", lambda x: 0.5 * x * (1 + (x / 1.41).erf())),
+    ("values", lambda x: 0.5 * x * (1 + (x * 2).erf())),
+    ("values", lambda x: x * (1 + (x / 2**0.5).erf() / 2)),
     ("not_halved", lambda x: x * (1 + (x / 2**0.5).erf())),
     ("no_one", lambda x: 0.5 * x * (x / 2**0.5).erf()),
     ("density", lambda x: x * NORMAL.log_prob(x).exp()),
@@ -56,6 +60,25 @@ class AlwaysDrop(nn.Dropout):
         return F.dropout(x, self.p, training=True)
 
 
+class Unscaled(nn.Dropout):
+    def forward(self, x):
+        return super().forward(x) * (1 - self.p) if self.training else x
+
+
+class DropsTwice(Right):
+    def __init__(self, embedding_dim=768, mlp_size=3072, dropout=0.1):
+        super().__init__(embedding_dim, mlp_size, dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, z):
+        return self.dropout(super().forward(z))
+
+
+class DropsInput(DropsTwice):
+    def forward(self, z):
+        return self.mlp(self.dropout(self.layer_norm(z)))
+
+
 class TwiceAsWide(Right):
     def __init__(self, embedding_dim=768, mlp_size=3072, dropout=0.1):
         super().__init__(embedding_dim, 4 * embedding_dim, dropout)
@@ -73,6 +96,12 @@ BLOCK = wrong_versions(
     ("relu", layers(lambda d, s, p: (nn.Linear(d, s), nn.ReLU(), nn.Dropout(p), nn.Linear(s, d), nn.Dropout(p)))),
     ("tanh_form", layers(lambda d, s, p: (nn.Linear(d, s), nn.GELU("tanh"), nn.Dropout(p), nn.Linear(s, d), nn.Dropout(p)))),
     ("no_activation", layers(lambda d, s, p: (nn.Linear(d, s), nn.Identity(), nn.Dropout(p), nn.Linear(s, d), nn.Dropout(p)))),
+    ("silu", layers(lambda d, s, p: (nn.Linear(d, s), nn.SiLU(), nn.Dropout(p), nn.Linear(s, d), nn.Dropout(p)))),
+    ("normed_residual", attempt(forward=lambda self, z: self.mlp(n := self.layer_norm(z)) + n)),
+    ("dropout_before_gelu", layers(lambda d, s, p: (nn.Linear(d, s), nn.Dropout(p), nn.GELU(), nn.Linear(s, d), nn.Dropout(p)))),
+    ("dropout_twice", DropsTwice),
+    ("dropout_on_input", DropsInput),
+    ("dropout_unscaled", layers(lambda d, s, p: (nn.Linear(d, s), nn.GELU(), Unscaled(p), nn.Linear(s, d), nn.Dropout(p)))),
     ("activation_at_the_end", attempt(forward=lambda self, z: F.gelu(self.mlp(self.layer_norm(z))))),
     ("with_residual", attempt(forward=lambda self, z: self.mlp(self.layer_norm(z)) + z)),
     ("norm_after", attempt(forward=lambda self, z: self.layer_norm(self.mlp(z)))),
@@ -114,6 +143,27 @@ class GatedNoNorm(Gated):
         return self.narrow(self.hidden(self.gate(z), self.value(z)))
 
 
+class GatedHalfNormed(Gated):
+    def forward(self, z):
+        return self.narrow(self.hidden(self.gate(self.layer_norm(z)), self.value(z)))
+
+
+class GatedOtherHalfNormed(Gated):
+    def forward(self, z):
+        return self.narrow(self.hidden(self.gate(z), self.value(self.layer_norm(z))))
+
+
+class GatedTwice(Gated):
+    def forward(self, z):
+        n = self.layer_norm(z)
+        return self.narrow(self.hidden(self.gate(n), self.gate(n)))
+
+
+class GatedNormedResidual(Gated):
+    def forward(self, z):
+        return super().forward(z) + self.layer_norm(z)
+
+
 class GatedResidual(Gated):
     def forward(self, z):
         return super().forward(z) + z
@@ -145,6 +195,11 @@ GATED = wrong_versions(
     ("relu", gated(lambda gate, value: gate.relu() * value)),
     ("no_value", gated(lambda gate, value: F.gelu(gate))),
     ("no_layer_norm", GatedNoNorm),
+    ("value_not_normed", GatedHalfNormed),
+    ("gate_not_normed", GatedOtherHalfNormed),
+    ("gate_twice", GatedTwice),
+    ("silu", gated(lambda gate, value: F.silu(gate) * value)),
+    ("normed_residual", GatedNormedResidual),
     ("with_residual", GatedResidual),
     ("eps", GatedEps),
     ("shape", GatedHidden),
@@ -183,3 +238,10 @@ def test_wrong_versions(exercise, name, attempt):
 )
 def test_right_versions(exercise, attempt):
     assert expect(exercise, "passed", attempt).passed
+
+
+@pytest.mark.parametrize(
+    "formula", [lambda x: 0.5 * x * (1 + (x * 2).erf()), lambda x: x * (1 + (x / 2**0.5).erf() / 2)]
+)
+def test_an_unknown_formula_is_shown_one_number(formula):
+    assert "GELU(1) = Phi(1) = 0.8413" in expect("gelu", "values", formula).text

@@ -1,5 +1,7 @@
 """Checks of notebook 06: the MLP."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -7,6 +9,7 @@ from going_modular.going_modular.checks.attempt import build
 from going_modular.going_modular.checks.compare import (
     OTHER_EPS,
     Mistake,
+    close,
     give_noise,
     has_parameters,
     layer_shapes,
@@ -44,6 +47,14 @@ GELU_MISTAKES = (
         "inside erf, x is divided by the root of 2, not by 2",
         lambda x: x * (1 + torch.erf(x / 2)) / 2,
     ),
+    *(
+        Mistake(
+            "root_rounded",
+            f"the root of 2 is rounded to {rounded}: write 2**0.5",
+            lambda x, rounded=rounded: x * (1 + torch.erf(x / rounded)) / 2,
+        )
+        for rounded in (1.414, 1.41, 1.4)
+    ),
     Mistake("not_halved", "the factor 1/2 is missing", lambda x: 2 * x * phi(x)),
     Mistake("no_one", "the 1 in 1 + erf is missing", lambda x: x * torch.erf(x / 2**0.5) / 2),
     Mistake(
@@ -58,7 +69,15 @@ GELU_MISTAKES = (
 def gelu(attempt) -> str:
     """gelu(x) = x Phi(x), exactly, for a tensor of any shape."""
     cases = [(torch.linspace(-4, 4, 41).reshape(1, 41, 1),), (torch.randn(3, 2, 5) * 2,), (torch.randn(2, 7, 1),)]
-    return same_function(attempt, lambda x: x * phi(x), cases, "B T D", GELU_MISTAKES)
+    try:
+        return same_function(attempt, lambda x: x * phi(x), cases, "B T D", GELU_MISTAKES)
+    except Wrong as wrong:
+        if wrong.name not in ("values", "some_tokens", "some_rows"):
+            raise
+        at_one = attempt(torch.ones(1, 2, 1)).flatten()[0].item()
+        known = (1 + math.erf(0.5**0.5)) / 2
+        text = f"at x = 1 your function gives {at_one:.4f}, and GELU(1) = Phi(1) = {known:.4f}: work that out by hand"
+        raise Wrong("values", text if abs(at_one - known) > 5e-4 else str(wrong)) from None
 
 
 # Exercise 2: MyMLPBlock(embedding_dim, mlp_size, dropout)
@@ -85,6 +104,16 @@ MLP_MISTAKES = (
         "tanh_form",
         "this is GELU's tanh approximation: ViT has the exact form, nn.GELU()",
         lambda m, x: mlp(m, normed(m, x), lambda hidden: F.gelu(hidden, approximate="tanh")),
+    ),
+    Mistake(
+        "silu",
+        "there is a SiLU between the two layers: ViT has GELU",
+        lambda m, x: mlp(m, normed(m, x), F.silu),
+    ),
+    Mistake(
+        "normed_residual",
+        "the normalised input is added: this block returns the MLP's output alone",
+        lambda m, x: mlp(m, normed(m, x)) + normed(m, x),
     ),
     Mistake(
         "no_activation",
@@ -140,20 +169,42 @@ def both_dropouts(module) -> None:
     x = torch.randn(8, 50, 64)
     if not torch.equal(module(x), module(x)):
         raise Wrong("dropout_in_eval", "dropout acts in eval mode too: use nn.Dropout, which knows the mode")
-    seen = []
-    hook = module.mlp[3].register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
+    read, written = {}, {}  # what the two linear layers read and write
+
+    def note(place):
+        def hook(layer, inputs, output):
+            read[place], written[place] = inputs[0], output
+
+        return module.mlp[place].register_forward_hook(hook)
+
+    hooks = [note(0), note(3)]
     zeros_out = (module.train()(x) == 0).float().mean().item()
-    hook.remove()
+    for hook in hooks:
+        hook.remove()
     module.eval()
-    zeros_hidden = (seen[0] == 0).float().mean().item()
+    zeros_hidden = (read[3] == 0).float().mean().item()
     for place, zeros, name in (
         ("behind GELU", zeros_hidden, "no_inner_dropout"),
         ("behind the second layer", zeros_out, "no_outer_dropout"),
     ):
         if zeros < 0.01:
             raise Wrong(name, f"no dropout acts {place}: it follows every dense layer (Appendix B.1)")
+        if 0.61 < zeros < 0.67:
+            text = f"with dropout = 0.4, {zeros:.0%} are zero {place}, which is 1 - 0.6 * 0.6: dropout acts twice there"
+            raise Wrong("dropout_twice", text)
         if not 0.35 < zeros < 0.45:
             raise Wrong("dropout_ignored", f"with dropout = 0.4, {zeros:.0%} are zero {place}: hand the argument on")
+    kept = read[3] != 0
+    hidden = written[0][kept]
+    if close(read[3][kept], F.gelu(hidden / 0.6)):
+        raise Wrong("dropout_before_gelu", "dropout stands before GELU: it comes behind it, linear, GELU, dropout")
+    if not close(read[0], normed(module, x)):
+        raise Wrong(
+            "dropout_on_input", "dropout acts on the first layer's input too: it follows the dense layers alone"
+        )
+    if not close(read[3][kept], F.gelu(hidden) / 0.6):
+        text = "what dropout keeps is not GELU's output divided by 1 - p: use nn.Dropout, right behind nn.GELU()"
+        raise Wrong("dropout_unscaled", text)
 
 
 # Exercise 3: GatedMLPBlock(embedding_dim, hidden_size)
@@ -198,6 +249,27 @@ GATED_MISTAKES = (
         "no_value",
         "value isn't used: the result is narrow(GELU(gate) * value)",
         lambda m, x: m.narrow(F.gelu(m.gate(normed(m, x)))),
+    ),
+    Mistake(
+        "value_not_normed",
+        "value reads z as it came: gate and value both read LN(z)",
+        lambda m, x: m.narrow(F.gelu(m.gate(normed(m, x))) * m.value(x)),
+    ),
+    Mistake(
+        "gate_not_normed",
+        "gate reads z as it came: gate and value both read LN(z)",
+        lambda m, x: m.narrow(F.gelu(m.gate(x)) * m.value(normed(m, x))),
+    ),
+    Mistake(
+        "gate_twice",
+        "gate stands on both sides of the product: the second factor is value(LN(z))",
+        lambda m, x: gated(m, normed(m, x), which=("gate", "gate")),
+    ),
+    Mistake("silu", "the gate has a SiLU: here it has GELU", lambda m, x: gated(m, normed(m, x), gate=F.silu)),
+    Mistake(
+        "normed_residual",
+        "the normalised input is added: this block returns narrow's output alone",
+        lambda m, x: gated(m, normed(m, x)) + normed(m, x),
     ),
     Mistake("eps", OTHER_EPS, lambda m, x: gated(m, normed(m, x, 1e-5))),
 )
