@@ -18,6 +18,23 @@ def in_place(z, msa, mlp):
     return z + mlp(z)
 
 
+def in_place_later(z, msa, mlp):
+    z_prime = z + msa(z)
+    z_prime += mlp(z_prime)
+    return z_prime
+
+
+def norms(first, second):
+    """The block with a LayerNorm of its own before one of the halves or both."""
+
+    def attempt(z, msa, mlp):
+        norm = nn.LayerNorm(z.shape[-1])
+        z = z + msa(norm(z) if first else z)
+        return z + mlp(norm(z) if second else z)
+
+    return attempt
+
+
 def cut(z, msa, mlp):
     with torch.no_grad():
         return right(z, msa, mlp)
@@ -36,6 +53,10 @@ BLOCK = wrong_versions(
     ("attention_alone", lambda z, msa, mlp: z + msa(z)),
     ("scaled", lambda z, msa, mlp: 2 * right(z, msa, mlp)),
     ("in_place", in_place),
+    ("in_place", in_place_later),
+    ("layer_norm_twice", norms(True, True)),
+    ("layer_norm_twice", norms(True, False)),
+    ("layer_norm_twice", norms(False, True)),
     ("detached", cut),
 )
 
@@ -60,6 +81,9 @@ PARALLEL = wrong_versions(
     ("mlp_alone", parallel(lambda z, msa, mlp: mlp(z) + z)),
     ("mlp_after_attention", parallel(lambda z, msa, mlp: (a := msa(z)) + mlp(a) + z)),
     ("norm_left_out", parallel(lambda z, msa, mlp: msa.multihead_attn(z) + mlp.mlp(z) + z)),
+    ("mlp_without_norm", parallel(lambda z, msa, mlp: msa(z) + mlp.mlp(z) + z)),
+    ("attention_without_norm", parallel(lambda z, msa, mlp: msa.multihead_attn(z) + mlp(z) + z)),
+    ("one_norm_for_both", parallel(lambda z, msa, mlp: msa(z) + mlp.mlp(msa.layer_norm(z)) + z)),
     ("shape", parallel(lambda z, msa, mlp: torch.cat((msa(z), mlp(z)), dim=-1) + torch.cat((z, z), dim=-1))),
     ("other_base", NotABlock),
 )
@@ -77,6 +101,12 @@ def encoder(dim, heads, size, depth, fresh=True, norm=None, **changes):
     return built
 
 
+def one_layer(dim, heads, size, depth):
+    built = encoder(dim, heads, size, depth)
+    built.layers = nn.ModuleList([built.layers[0]] * depth)
+    return built
+
+
 def settings(**changes):
     return lambda dim, heads, size, depth: encoder(dim, heads, size, depth, **changes)
 
@@ -91,6 +121,8 @@ ENCODER = wrong_versions(
     ("dropout_left_on", settings(dropout=0.1)),
     ("mlp_size_ignored", settings(dim_feedforward=2048)),
     ("layers_are_copies", settings(fresh=False)),
+    ("one_layer_shared", one_layer),
+    ("no_biases", settings(bias=False)),
     ("depth_ignored", lambda dim, heads, size, depth: encoder(dim, heads, size, 12)),
     ("heads_ignored", lambda dim, heads, size, depth: encoder(dim, 1, size, depth)),
     ("final_norm", lambda dim, heads, size, depth: encoder(dim, heads, size, depth, norm=nn.LayerNorm(dim))),
@@ -101,7 +133,11 @@ ENCODER = wrong_versions(
 NUMBER = wrong_versions(
     "growth_exponent",
     ("variance", 1.0),
-    ("not_divided", 0.75),
+    ("not_divided", 0.73),
+    ("not_divided", 0.7),
+    ("other_blocks", 0.4),
+    ("other_blocks", 0.6),
+    ("other_blocks", 0.558),
     ("ratio", 2.14),
     ("upside_down", -0.5),
     ("constant", 0.0),
@@ -123,6 +159,7 @@ def test_wrong_versions(exercise, name, attempt):
         ("parallel_block", parallel(lambda z, msa, mlp: z + mlp(z) + msa(z))),
         ("encoder_from_pytorch", encoder),
         ("growth_exponent", 0.5),
+        ("growth_exponent", 0.5278),
         ("growth_exponent", torch.tensor(0.55)),
     ],
 )
