@@ -42,6 +42,23 @@ def patches_alone(vit, images):
     return vit.classifier(z[:, 0])
 
 
+def token_without_position(vit, images):
+    token = vit.class_embedding.expand(len(images), -1, -1)
+    z = torch.cat((token, vit.patch_embedding(images) + vit.position_embedding[:, 1:]), dim=1)
+    return vit.classifier(vit.transformer_encoder(z)[:, 0])
+
+
+def positions_later(vit, images):
+    token = vit.class_embedding.expand(len(images), -1, -1)
+    z = vit.transformer_encoder(torch.cat((token, vit.patch_embedding(images)), dim=1)) + vit.position_embedding
+    return vit.classifier(z[:, 0])
+
+
+def own_norm(vit, images):
+    z = z_L(vit, images)
+    return vit.classifier(nn.LayerNorm(z.shape[-1])(z)[:, 0])
+
+
 FORWARD = wrong_versions(
     "vit_forward",
     ("first_image", lambda vit, x: vit.classifier(z_L(vit, x)[0])),
@@ -57,6 +74,13 @@ FORWARD = wrong_versions(
     ("no_head", lambda vit, x: vit.classifier[0](z_L(vit, x)[:, 0])),
     ("softmax", lambda vit, x: right(vit, x).softmax(dim=1)),
     ("patches_alone", patches_alone),
+    ("own_forward", lambda vit, x: vit(x)),
+    ("own_embed", lambda vit, x: vit.classifier(vit.transformer_encoder(vit.embed(x))[:, 0])),
+    ("token_without_position", token_without_position),
+    ("positions_too_late", positions_later),
+    ("mean_of_patches", lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].mean(dim=1))),
+    ("layer_norm_twice", lambda vit, x: vit.classifier(vit.classifier[0](z_L(vit, x))[:, 0])),
+    ("layer_norm_twice", own_norm),
     ("error", not_expanded),
     ("detached", torch.no_grad()(right)),
 )
@@ -74,6 +98,7 @@ class NoViT(nn.Module):
 MEAN = wrong_versions(
     "mean_pooling_vit",
     ("unchanged", ViT),
+    ("summed", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].sum(dim=1)))),
     ("token_included", attempt(lambda vit, x: vit.classifier(z_L(vit, x).mean(dim=1)))),
     ("last_left_out", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, :-1].mean(dim=1)))),
     ("max", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].max(dim=1).values))),
@@ -119,6 +144,42 @@ def without_positions(vit, x):
     return vit.classifier(vit.transformer_encoder(z)[:, 0])
 
 
+def registers_in_the_middle(vit, x):
+    z = vit.embed(x)
+    return vit.classifier(vit.transformer_encoder(torch.cat((z[:, :1], vit.expanded(x), z[:, 1:]), dim=1))[:, 0])
+
+
+def placed(positions):
+    """Registers with positions: function(table, number of registers) -> what is added."""
+
+    def expanded(self, x):
+        registers = self.register_embedding + positions(self.position_embedding, self.register_embedding.shape[1])
+        return registers.expand(len(x), -1, -1)
+
+    return register(expanded=expanded)
+
+
+def joined_in_each_block(vit, x):
+    z = vit.embed(x)
+    for block in vit.transformer_encoder:
+        z = block(torch.cat((z, vit.expanded(x)), dim=1))[:, : z.shape[1]]
+    return vit.classifier(z[:, 0])
+
+
+def piled_up(vit, x):
+    z = vit.embed(x)
+    for block in vit.transformer_encoder:
+        z = block(torch.cat((z, vit.expanded(x)), dim=1))
+    return vit.classifier(z[:, 0])
+
+
+class OtherName(Right):
+    def __init__(self, num_registers=4, **arguments):
+        super().__init__(num_registers, **arguments)
+        self.register_tokens = self.register_embedding
+        del self.register_embedding
+
+
 class LongPositions(Right):
     def __init__(self, num_registers=4, **arguments):
         super().__init__(num_registers, **arguments)
@@ -136,6 +197,12 @@ REGISTER = wrong_versions(
     ("one_register", register(expanded=lambda self, x: self.register_embedding[:, :1].expand(len(x), -1, -1))),
     ("added", register(lambda vit, x: vit.classifier(vit.transformer_encoder(vit.embed(x) + vit.register_embedding.sum(1))[:, 0]))),
     ("no_positions", register(without_positions)),
+    ("registers_joined_anew", register(joined_in_each_block)),
+    ("registers_joined_anew", register(piled_up)),
+    ("registers_with_positions", placed(lambda table, number: table[:, :1])),
+    ("registers_with_positions", placed(lambda table, number: table[:, :number])),
+    ("registers_with_positions", placed(lambda table, number: table[:, -number:])),
+    ("names", OtherName),
     ("registers_per_image", register(registers=lambda self, r, d: nn.Parameter(torch.zeros(32, r, d)))),
     ("num_registers_ignored", register(registers=lambda self, r, d: nn.Parameter(torch.zeros(1, 8, d)))),
     ("not_a_parameter", register(registers=lambda self, r, d: torch.zeros(1, r, d))),
@@ -152,6 +219,8 @@ NUMBER = wrong_versions(
     ("base", 85_800_963),
     ("base_thousand", 86_567_656),
     ("no_head", 21_665_664),
+    ("half_of_base", 42_900_481),
+    ("half_of_base", 42_900_481.5),
     ("other_number", 22_000_000),
     ("unit", 21.666819),
 )
@@ -166,13 +235,15 @@ def test_wrong_versions(exercise, name, attempt):
     "exercise, attempt",
     [
         ("vit_forward", right),
-        ("vit_forward", lambda vit, images: vit(images)),
         ("mean_pooling_vit", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].mean(dim=1)))),
-        # LayerNorm makes the mean and the sum the same
-        ("mean_pooling_vit", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].sum(dim=1)))),
         ("register_vit", Right),
+        ("register_vit", register(registers_in_the_middle)),
         ("vit_small_parameters", 21_666_819),
     ],
 )
 def test_right_versions(exercise, attempt):
     assert expect(exercise, "passed", attempt).passed
+
+
+def test_of_a_register_under_another_name_only_that_name_is_listed():
+    assert expect("register_vit", "names", OtherName).text.endswith("under other names you have register_tokens")

@@ -1,6 +1,7 @@
 """Checks of notebook 08: the whole model."""
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from going_modular.going_modular.checks.attempt import build
@@ -21,7 +22,37 @@ TINY |= {"num_heads": 3, "num_classes": 5, "mlp_dropout": 0.0, "embedding_dropou
 SMALL = {**TINY, "img_size": (8, 12), "embedding_dim": 8, "num_heads": 2, "num_classes": 3}
 
 
+def quiet(vit: ViT) -> ViT:
+    """A ViT with noise, whose tokens have a spread around 0.001 to the end: there, LayerNorm's eps shows."""
+    give_noise(vit)
+    parts = [vit.patch_embedding]
+    for block in vit.transformer_encoder:
+        parts += [block.msa_block.multihead_attn.out_proj, block.mlp_block.mlp[3]]
+    with torch.no_grad():
+        for parameter in (vit.class_embedding, vit.position_embedding, *nn.ModuleList(parts).parameters()):
+            parameter.mul_(1e-3)
+    return vit
+
+
 # Exercise 1: vit_forward(vit, images)
+
+
+def closed(name: str, what: str):
+    """A method that says that the exercise is to be written without it."""
+
+    def method(self, *arguments, **named):
+        text = (
+            f"you call {what}, which does the work for you: write the way with vit.patch_embedding and the other parts"
+        )
+        raise Wrong(name, text)
+
+    return method
+
+
+# A ViT of which only the parts can be used.
+Parts = type(
+    "ViT", (ViT,), {"forward": closed("own_forward", "vit(images)"), "embed": closed("own_embed", "vit.embed")}
+)
 
 
 def sequence(vit, images, positions=True, token_first=True):
@@ -56,6 +87,11 @@ FORWARD_MISTAKES = (
         lambda vit, images: vit.classifier(encoded(vit, images).mean(dim=1)),
     ),
     Mistake(
+        "mean_of_patches",
+        "the classifier reads the mean of the patches: Equation 4 takes the class token, z[:, 0]",
+        lambda vit, images: vit.classifier(encoded(vit, images)[:, 1:].mean(dim=1)),
+    ),
+    Mistake(
         "last_token",
         "the classifier reads the last token: the class token is the first, z[:, 0]",
         lambda vit, images: vit.classifier(encoded(vit, images)[:, -1]),
@@ -69,6 +105,35 @@ FORWARD_MISTAKES = (
         "no_positions",
         "the positions aren't added before the encoder",
         lambda vit, images: vit.classifier(encoded(vit, images, positions=False)[:, 0]),
+    ),
+    Mistake(
+        "token_without_position",
+        "the class token gets no position: put it in front first, then add the positions to all N + 1 tokens",
+        lambda vit, images: vit.classifier(
+            vit.transformer_encoder(
+                sequence(vit, images) - torch.eye(vit.position_embedding.shape[1])[0, :, None] * vit.position_embedding
+            )[:, 0]
+        ),
+    ),
+    Mistake(
+        "positions_too_late",
+        "the positions are added behind the encoder: Equation 1 adds them before it",
+        lambda vit, images: vit.classifier((encoded(vit, images, positions=False) + vit.position_embedding)[:, 0]),
+    ),
+    Mistake(
+        "layer_norm_twice",
+        "LayerNorm acts twice at the end: vit.classifier holds it already",
+        lambda vit, images: vit.classifier(vit.classifier[0](encoded(vit, images)[:, 0])),
+    ),
+    *(
+        Mistake(
+            "layer_norm_twice",
+            "LayerNorm acts twice at the end, which shows at tokens of small spread: vit.classifier holds it already",
+            lambda vit, images, eps=eps: vit.classifier(
+                F.layer_norm(encoded(vit, images)[:, 0], vit.class_embedding.shape[2:], eps=eps)
+            ),
+        )
+        for eps in (1e-5, 1e-6)
     ),
     Mistake(
         "token_at_the_end",
@@ -113,8 +178,8 @@ FORWARD_MISTAKES = (
 @check
 def vit_forward(attempt) -> str:
     """vit_forward(vit, images): Equations 1 to 4 and the head from a ViT's parts, (B, C, H, W) -> logits (B, K)."""
-    cases = [(give_noise(ViT(**TINY)).eval(), torch.randn(3, 3, 8, 8))]
-    cases += [(give_noise(ViT(**SMALL)).eval(), torch.randn(batch, 3, 8, 12)) for batch in (2, 1)]
+    cases = [(give_noise(Parts(**TINY)).eval(), torch.randn(3, 3, 8, 8))]
+    cases += [(noisy(Parts(**SMALL)).eval(), torch.randn(b, 3, 8, 12)) for noisy, b in ((give_noise, 2), (quiet, 1))]
     return same_function(attempt, logits, cases, "B K", FORWARD_MISTAKES, tolerance=1e-4)
 
 
@@ -126,6 +191,11 @@ def pooled(vit, images):
 
 
 MEAN_MISTAKES = (
+    Mistake(
+        "summed",
+        "the tokens are summed, which LayerNorm hides unless they are small: take the mean, .mean(dim=1)",
+        lambda vit, images: vit.classifier(encoded(vit, images)[:, 1:].sum(dim=1)),
+    ),
     Mistake("unchanged", "this is still the class token: average the patches' tokens", logits),
     Mistake(
         "token_included",
@@ -177,7 +247,8 @@ def mean_pooling_vit(attempt) -> str:
         vit = build(attempt, **config, where="ViT's arguments")
         is_a_vit(vit)
         give_noise(vit)
-        same_module(vit, pooled, [torch.randn(shape)], "B K", MEAN_MISTAKES, tolerance=1e-4)
+        for noisy in (give_noise, quiet):
+            same_module(noisy(vit), pooled, [torch.randn(shape)], "B K", MEAN_MISTAKES, tolerance=1e-4)
     return "Right in two sizes, outputs and gradients."
 
 
@@ -199,6 +270,23 @@ def registered(vit, images):
     return vit.classifier(vit.transformer_encoder(with_registers(vit, images))[:, 0])
 
 
+def joined_anew(vit, images, keep):
+    """Each block gets the registers as they start, in place of those that came out of the block before, or besides."""
+    z = vit.embed(images)
+    length = z.shape[1]
+    for block in vit.transformer_encoder:
+        z = z[:, :length] if keep else z
+        z = block(torch.cat((z, vit.register_embedding.expand(len(images), -1, -1)), dim=1))
+    return vit.classifier(z[:, 0])
+
+
+def placed(vit, images, positions):
+    """The registers with positions added, which `positions` takes from the table: (table, number of registers)."""
+    registers = vit.register_embedding + positions(vit.position_embedding, vit.register_embedding.shape[1])
+    z = torch.cat((vit.embed(images), registers.expand(len(images), -1, -1)), dim=1)
+    return vit.classifier(vit.transformer_encoder(z)[:, 0])
+
+
 def registers_first(vit, images):
     registers = vit.register_embedding.expand(len(images), -1, -1)
     return vit.transformer_encoder(torch.cat((registers, vit.embed(images)), dim=1))
@@ -213,7 +301,7 @@ REGISTER_MISTAKES = (
     Mistake("registers_unused", "the registers don't go into the encoder: join them to z_0 with torch.cat", logits),
     Mistake(
         "register_read",
-        "the registers stand in front, so z[:, 0] is a register: put them at the end",
+        "the registers stand in front, so z[:, 0] is a register: put them behind the class token",
         lambda vit, images: vit.classifier(registers_first(vit, images)[:, 0]),
     ),
     Mistake(
@@ -232,6 +320,29 @@ REGISTER_MISTAKES = (
         lambda vit, images: vit.classifier(
             vit.transformer_encoder(vit.embed(images) + vit.register_embedding.sum(dim=1, keepdim=True))[:, 0]
         ),
+    ),
+    *(
+        Mistake(
+            "registers_joined_anew",
+            "the registers are joined again before each block: join them once, before the encoder, so that they carry "
+            "what earlier blocks wrote",
+            lambda vit, images, keep=keep: joined_anew(vit, images, keep),
+        )
+        for keep in (True, False)
+    ),
+    *(
+        Mistake(
+            "registers_with_positions",
+            "the registers get a position: they stand for no place, so join them after the positions are added",
+            lambda vit, images, positions=positions: placed(vit, images, positions),
+        )
+        for positions in (
+            lambda table, number: table[:, :1],
+            lambda table, number: table[:, -1:],
+            lambda table, number: table[:, :number],
+            lambda table, number: table[:, -number:],
+            lambda table, number: table[:, 1 : number + 1],
+        )
     ),
     Mistake(
         "registers_of_zeros",
@@ -265,7 +376,7 @@ REGISTER_MISTAKES = (
 
 @check
 def register_vit(attempt) -> str:
-    """RegisterViT(num_registers, **ViT's arguments): learned tokens behind the patches, not read at the end."""
+    """RegisterViT(num_registers, **ViT's arguments): learned tokens in any place but the first, not read."""
     for number, config, shape in ((4, TINY, (3, 3, 8, 8)), (2, SMALL, (2, 3, 8, 12))):
         vit = build(attempt, num_registers=number, **config, where=f"num_registers = {number} and ViT's arguments")
         is_a_vit(vit)
@@ -301,6 +412,9 @@ def count(num_classes: int = 3, dim: int = 384, mlp_size: int = 1536, patch_size
     return sum(parts_of(patch_size, layers, dim, mlp_size, num_classes).values())
 
 
+HALF = "this is half of ViT-B/16: half the width is not half the parameters, so build it and count"
+
+
 @check
 def vit_small_parameters(attempt) -> str:
     """How many parameters ViT-S/16 has, with three classes at 224 pixels."""
@@ -314,6 +428,8 @@ def vit_small_parameters(attempt) -> str:
         ("no_head", right - 3 * 384 - 3, "the linear head is missing from the count"),
         ("half_the_layers", count(layers=6), "there are six blocks: ViT-S has twelve"),
         ("at_384", right + (576 - 196) * 384, "this is at 384 pixels: the question asks for 224"),
+        ("half_of_base", count(3, 768, 3072) // 2, HALF),
+        ("half_of_base", count(3, 768, 3072) / 2, HALF),
         ("base_thousand", count(1000, 768, 3072), "this is ViT-B/16 with 1,000 classes: set the sizes of ViT-S"),
     )
     why = (
