@@ -175,7 +175,7 @@ STRETCH = wrong_versions(
     ("column_order", stretch(out=lambda positions, square: finish(positions, square.mT))),
     ("reshaped", stretch(square=lambda p: p[:, 1:].reshape(grid(p).shape))),
     ("reshaped_back", stretch(out=reshaped_back)),
-    ("some_tokens", token_too),
+    ("row_with_token", token_too),
     ("shape", lambda positions, rows, columns: positions),
     ("detached", torch.no_grad()(stretch())),
 )

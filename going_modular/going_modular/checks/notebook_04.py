@@ -354,7 +354,10 @@ def sinusoidal_positions(attempt) -> str:
     cases = [(2, 3, 8), (5, 2, 12), (4, 4, 16)]
     passed = same_function(attempt, two_d, cases, "N D", SINUSOID_MISTAKES, gradients=False, tolerance=1e-4)
     if attempt(2, 3, 8).requires_grad:
-        raise Wrong("learned", "the table is learned: it is computed once, so return a tensor without nn.Parameter")
+        raise Wrong(
+            "learned",
+            "the table is a learned parameter: it is computed alone, so return a tensor and no nn.Parameter",
+        )
     return passed
 
 

@@ -190,6 +190,17 @@ STRETCH_MISTAKES = (
         "the patches are laid out column by column: they come in reading order, so fill the square row by row",
         laid_out_by_columns,
     ),
+    *(
+        Mistake(
+            "row_with_token",
+            "the sequence is stretched as it stands, and the class token's row with it: keep that row, and lay "
+            "the N others out as a square",
+            lambda positions, rows, columns, align=align: F.interpolate(
+                positions.transpose(1, 2), size=rows * columns + 1, mode="linear", align_corners=align
+            ).transpose(1, 2),
+        )
+        for align in (True, False)
+    ),
     Mistake(
         "class_token_lost",
         "the class token's row is missing: put it in front again, unchanged",
