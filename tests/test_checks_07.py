@@ -82,6 +82,7 @@ PARALLEL = wrong_versions(
     ("mlp_after_attention", parallel(lambda z, msa, mlp: (a := msa(z)) + mlp(a) + z)),
     ("norm_left_out", parallel(lambda z, msa, mlp: msa.multihead_attn(z) + mlp.mlp(z) + z)),
     ("mlp_without_norm", parallel(lambda z, msa, mlp: msa(z) + mlp.mlp(z) + z)),
+    ("layer_norm_twice", parallel(lambda z, msa, mlp: msa(n := nn.LayerNorm(z.shape[-1])(z)) + mlp(n) + z)),
     ("attention_without_norm", parallel(lambda z, msa, mlp: msa.multihead_attn(z) + mlp(z) + z)),
     ("one_norm_for_both", parallel(lambda z, msa, mlp: msa(z) + mlp.mlp(msa.layer_norm(z)) + z)),
     ("shape", parallel(lambda z, msa, mlp: torch.cat((msa(z), mlp(z)), dim=-1) + torch.cat((z, z), dim=-1))),

@@ -99,6 +99,12 @@ MEAN = wrong_versions(
     "mean_pooling_vit",
     ("unchanged", ViT),
     ("summed", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].sum(dim=1)))),
+    (
+        "layer_norm_twice",
+        attempt(
+            lambda vit, x: vit.classifier(nn.LayerNorm(vit.config["embedding_dim"])(z_L(vit, x)[:, 1:].mean(dim=1)))
+        ),
+    ),
     ("token_included", attempt(lambda vit, x: vit.classifier(z_L(vit, x).mean(dim=1)))),
     ("last_left_out", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, :-1].mean(dim=1)))),
     ("max", attempt(lambda vit, x: vit.classifier(z_L(vit, x)[:, 1:].max(dim=1).values))),

@@ -130,6 +130,11 @@ PARALLEL_MISTAKES = (
         lambda m, x: m.msa_block.multihead_attn(x) + m.mlp_block.mlp(x) + x,
     ),
     Mistake(
+        "layer_norm_twice",
+        "LayerNorm acts twice, which shows at tokens of small spread: msa_block and mlp_block hold theirs",
+        lambda m, x: sum(half(x) for half in normed_before((m.msa_block, m.mlp_block), (0, 1), 1e-5)) + x,
+    ),
+    Mistake(
         "mlp_without_norm",
         "the MLP's LayerNorm is left out: self.mlp_block holds it, self.mlp_block.mlp alone doesn't",
         lambda m, x: m.msa_block(x) + m.mlp_block.mlp(x) + x,
@@ -155,7 +160,7 @@ def parallel_block(attempt) -> str:
         if not hasattr(module, "msa_block") or not hasattr(module, "mlp_block"):
             raise Wrong("other_base", "inherit from TransformerEncoderBlock, which builds msa_block and mlp_block")
         give_noise(module)
-        inputs = [torch.randn(2, 5, dim), torch.randn(1, 3, dim)]
+        inputs = [torch.randn(2, 5, dim), torch.randn(1, 3, dim) * 1e-3]  # of small spread: a second LayerNorm shows
         same_module(module, lambda m, x: m.msa_block(x) + m.mlp_block(x) + x, inputs, "B T D", PARALLEL_MISTAKES)
     return "Right in two sizes, outputs and gradients, with the parameters of the block as it was."
 

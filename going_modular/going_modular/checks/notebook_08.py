@@ -196,6 +196,13 @@ MEAN_MISTAKES = (
         "the tokens are summed, which LayerNorm hides unless they are small: take the mean, .mean(dim=1)",
         lambda vit, images: vit.classifier(encoded(vit, images)[:, 1:].sum(dim=1)),
     ),
+    Mistake(
+        "layer_norm_twice",
+        "LayerNorm acts twice, which shows at tokens of small spread: self.classifier holds it already",
+        lambda vit, images: vit.classifier(
+            F.layer_norm(encoded(vit, images)[:, 1:].mean(dim=1), vit.class_embedding.shape[2:])
+        ),
+    ),
     Mistake("unchanged", "this is still the class token: average the patches' tokens", logits),
     Mistake(
         "token_included",
