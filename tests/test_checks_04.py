@@ -200,6 +200,8 @@ SINES = wrong_versions(
     ("frequencies_too_high", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / d)),
     ("exponent_of_dim", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / (2 * d))),
     ("last_frequency_reached", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / (d / 2 - 1))),
+    ("frequencies", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -i / (d / 2 + 1))),
+    ("frequencies", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: -0.75 * i / (d / 2))),
     ("learned", lambda rows, columns, dim: nn.Parameter(table(rows, columns, dim))),
     ("rising_frequencies", lambda r, c, dim: table(r, c, dim, exponent=lambda i, d: i / (d / 2))),
     ("grid_turned", turned),
