@@ -126,3 +126,28 @@ def assert_refused(drawing, message: str) -> None:
     with pytest.raises(ValueError, match=f"(?s){message}"):
         drawing()
     assert plt.get_fignums() == []
+
+
+def usual_tests(module, drawings, with_settings=None):
+    """The tests of a module's drawings (name: drawing): all are drawn, each fits a notebook, a learner's settings stay.
+
+    with_settings names the drawings that are tried with a learner's settings, where it shouldn't be all of them.
+    """
+
+    def every_public_function_is_drawn_here():
+        assert_all_are_drawn(module, drawings.values())
+
+    @pytest.mark.parametrize("name", drawings)
+    def fits_a_notebook_and_words_stand_free(name):
+        assert_fits_a_notebook(rendered(drawings[name]))
+        assert_words_stand_free(rendered(drawings[name]))
+
+    @pytest.mark.parametrize("name", drawings if with_settings is None else with_settings)
+    def the_learners_settings_stay_and_do_not_show(name):
+        assert_settings_stay(drawings[name])
+
+    return (
+        every_public_function_is_drawn_here,
+        fits_a_notebook_and_words_stand_free,
+        the_learners_settings_stay_and_do_not_show,
+    )

@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from figure_checks import (
-    assert_all_are_drawn,
-    assert_fits_a_notebook,
-    assert_refused,
-    assert_settings_stay,
-    assert_words_stand_free,
-    draw,
-    random,
-    rendered,
-)
+from figure_checks import assert_refused, draw, random, usual_tests
 
 from going_modular.going_modular import embedding_figures as embedding
 
@@ -31,19 +22,7 @@ DRAWINGS = {
 }
 
 
-def test_every_public_function_is_drawn_here():
-    assert_all_are_drawn(embedding, DRAWINGS.values())
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_fits_a_notebook_and_words_stand_free(name):
-    assert_fits_a_notebook(rendered(DRAWINGS[name]))
-    assert_words_stand_free(rendered(DRAWINGS[name]))
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_the_learners_settings_stay_and_do_not_show(name):
-    assert_settings_stay(DRAWINGS[name])
+test_all_are_drawn, test_fits_and_words_stand_free, test_settings_stay = usual_tests(embedding, DRAWINGS)
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT
-from figure_checks import (
-    Rendered,
-    assert_all_are_drawn,
-    assert_fits_a_notebook,
-    assert_refused,
-    assert_settings_stay,
-    assert_words_stand_free,
-    draw,
-    random,
-    rendered,
-)
+from figure_checks import Rendered, assert_refused, draw, random, rendered, usual_tests
 from matplotlib import colors
 from PIL import Image
 
@@ -71,19 +61,9 @@ DRAWINGS |= {name: functools.partial(figures.draw_vit_map, part) for part, name 
 # What every figure must do
 
 
-def test_every_public_function_is_drawn_here():
-    assert_all_are_drawn(figures, DRAWINGS.values())
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_fits_a_notebook_and_words_stand_free(name):
-    assert_fits_a_notebook(rendered(DRAWINGS[name]))
-    assert_words_stand_free(rendered(DRAWINGS[name]))
-
-
-@pytest.mark.parametrize("name", [name for name in DRAWINGS if name not in MAPS.values()])
-def test_the_learners_settings_stay_and_do_not_show(name):
-    assert_settings_stay(DRAWINGS[name])
+test_all_are_drawn, test_fits_and_words_stand_free, test_settings_stay = usual_tests(
+    figures, DRAWINGS, [name for name in DRAWINGS if name not in MAPS.values()]
+)
 
 
 def test_the_interactive_mode_of_a_backend_outlives_the_first_drawing(tmp_path):

@@ -1,15 +1,7 @@
 """The drawings of whole models: they draw without a warning, say what they show, and refuse what can't be drawn."""
 
 import pytest
-from figure_checks import (
-    assert_all_are_drawn,
-    assert_fits_a_notebook,
-    assert_refused,
-    assert_settings_stay,
-    assert_words_stand_free,
-    draw,
-    rendered,
-)
+from figure_checks import assert_refused, draw, rendered, usual_tests
 
 from going_modular.going_modular import model_figures
 
@@ -28,19 +20,7 @@ DRAWINGS = {
 }
 
 
-def test_every_public_function_is_drawn_here():
-    assert_all_are_drawn(model_figures, DRAWINGS.values())
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_fits_a_notebook_and_words_stand_free(name):
-    assert_fits_a_notebook(rendered(DRAWINGS[name]))
-    assert_words_stand_free(rendered(DRAWINGS[name]))
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_the_learners_settings_stay_and_do_not_show(name):
-    assert_settings_stay(DRAWINGS[name])
+test_all_are_drawn, test_fits_and_words_stand_free, test_settings_stay = usual_tests(model_figures, DRAWINGS)
 
 
 def test_rows_are_built_from_the_bottom_up():

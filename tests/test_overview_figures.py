@@ -5,15 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from figure_checks import (
-    assert_all_are_drawn,
-    assert_fits_a_notebook,
-    assert_refused,
-    assert_settings_stay,
-    assert_words_stand_free,
-    draw,
-    rendered,
-)
+from figure_checks import assert_refused, draw, rendered, usual_tests
 
 from going_modular.going_modular import overview_figures
 from going_modular.going_modular.shapes import measure_shapes
@@ -30,19 +22,9 @@ STRIPS = {number: f"pipeline, {number}" for number in (None, 1, 2, 3, 4)}
 DRAWINGS |= {name: functools.partial(overview_figures.draw_pipeline, number) for number, name in STRIPS.items()}
 
 
-def test_every_public_function_is_drawn_here():
-    assert_all_are_drawn(overview_figures, DRAWINGS.values())
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_fits_a_notebook_and_words_stand_free(name):
-    assert_fits_a_notebook(rendered(DRAWINGS[name]))
-    assert_words_stand_free(rendered(DRAWINGS[name]))
-
-
-@pytest.mark.parametrize("name", ["replication", "building", "pipeline, 2", "shares"])
-def test_the_learners_settings_stay_and_do_not_show(name):
-    assert_settings_stay(DRAWINGS[name])
+test_all_are_drawn, test_fits_and_words_stand_free, test_settings_stay = usual_tests(
+    overview_figures, DRAWINGS, ["replication", "building", "pipeline, 2", "shares"]
+)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,6 @@ from going_modular.going_modular.experiments import (  # noqa: E402
 )
 from going_modular.going_modular.features import extract_features, head_of  # noqa: E402
 from going_modular.going_modular.machine import in_one_line  # noqa: E402
-from helper_functions import file_sha256  # noqa: E402
 
 BUILD, DOCS = ROOT / "build", ROOT / "docs"
 COMMAND = "make results"
@@ -106,15 +105,12 @@ class Job:
 
 
 def checkpoint_hash() -> str | None:
-    """The first 8 hex digits of the offline checkpoint's SHA-256, so that a run tells which one it started from."""
-    if not pretrained.OFFLINE.is_file():
-        return None
-    return hash_of(pretrained.OFFLINE, pretrained.OFFLINE.stat().st_mtime_ns)[:8]
+    """The first 8 hex digits of the offline checkpoint's SHA-256, so that a run tells which one it started from.
 
-
-@cache
-def hash_of(path: Path, _changed: int) -> str:
-    return file_sha256(path)
+    Read from SHA256SUMS: every loading checks that it is the file's.
+    """
+    sums = pretrained.read_sums(pretrained.OFFLINE.parent / pretrained.SUMS)
+    return sums.get(pretrained.OFFLINE.name, "")[:8] or None
 
 
 # The plan

@@ -85,9 +85,7 @@ def train_step(
             "Try a tenth of that rate, clip the gradients, and look for NaN in the images"
         )
 
-    def backward(loss: torch.Tensor) -> None:
-        (loss if scaler is None else scaler.scale(loss)).backward()
-
+    backward = updates.backward_with(scaler)
     # With a scaler each update waits for the device anyway, to see whether it is skipped.
     with updates.LossWatch(error, device, optimizer, waits=scaler is None) as watch:
         for batch, window in enumerate(updates.windows(dataloader, micro_batch), start=1):

@@ -176,11 +176,7 @@ def accumulate_gradient(
 
     Returns the mean loss and the number of right answers.
     """
-
-    def backward(loss: torch.Tensor) -> None:
-        (loss if scaler is None else scaler.scale(loss)).backward()
-
-    window = updates.cut(images, labels, micro_batch)
+    window, backward = updates.cut(images, labels, micro_batch), updates.backward_with(scaler)
     loss, correct = updates.run_window(model, window, F.cross_entropy, images.device, precision, backward)
     return loss.item(), int(correct)
 

@@ -141,6 +141,11 @@ def run_window(
     return tuple(distributed.add_up(sum(losses), sum(right)))
 
 
+def backward_with(scaler: torch.amp.GradScaler | None) -> Callable[[torch.Tensor], None]:
+    """What run_window takes as backward: of the loss, or of the loss as a scaler lifts it."""
+    return torch.Tensor.backward if scaler is None else lambda loss: scaler.scale(loss).backward()
+
+
 def to_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """The tensor there. To a GPU from pinned memory the copy goes on while Python does."""
     return tensor.to(device, non_blocking=torch.device(device).type == "cuda")

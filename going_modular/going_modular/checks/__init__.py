@@ -3,16 +3,12 @@
 Each takes the learner's own code, tries it in several sizes against a reference, and returns a Verdict, which prints
 as text and shows as a panel in Jupyter: `checks.patch_embedding(MyPatchEmbedding)`. It never reads source text and
 raises nothing; code that isn't written yet is "not attempted yet". One module a notebook, and
-one for the capstone of notebook 12; one function an exercise.
+three for the capstone of notebook 12; one function an exercise.
 """
 
-from going_modular.going_modular.checks.capstone import (
-    attention_pooling,
-    class_attention_block,
-    distilled_vit,
-    layer_scale_block,
-    stochastic_depth_block,
-)
+from going_modular.going_modular.checks.capstone_attention import attention_pooling, class_attention_block
+from going_modular.going_modular.checks.capstone_branches import layer_scale_block, stochastic_depth_block
+from going_modular.going_modular.checks.capstone_distillation import distilled_vit
 from going_modular.going_modular.checks.notebook_01 import (
     augmented_dataloaders,
     average_of_batches,

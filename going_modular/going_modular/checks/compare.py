@@ -206,6 +206,10 @@ def normed(module: nn.Module, x: torch.Tensor, eps: float = 1e-6) -> torch.Tenso
     return F.layer_norm(x, x.shape[-1:], module.layer_norm.weight, module.layer_norm.bias, eps)
 
 
+def shapes_of(module: nn.Module) -> dict[str, tuple]:
+    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+
+
 def layer_shapes(dim: int, **linear: tuple[int, int]) -> dict[str, tuple]:
     """The shapes of layer_norm's parameters and of linear layers', name = (size of the input, size of the output)."""
     shapes = {"layer_norm.weight": (dim,), "layer_norm.bias": (dim,)}

@@ -1,4 +1,4 @@
-"""Checks of notebook 12: a look inside. Those of its capstone are in capstone.py."""
+"""Checks of notebook 12: a look inside. Those of its capstone are in capstone_*.py."""
 
 import torch
 
