@@ -115,7 +115,7 @@ def test_one_process_goes_on_where_two_stopped(tiny_food, tmp_path, capsys):
     done = python(*torchrun(*MODULE, *settings(tiny_food, tmp_path, "two", 2), *kept))
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert sum(line.startswith("Epoch: ") for line in lines) == 2 and "float32, 2 processes" in lines[0]
+    assert sum(line.startswith("Epoch: ") for line in lines) == 2 and "float32, 2 processes" in lines[1]
     assert sum(line.startswith("Accuracy on the 6 test images") for line in lines) == 1
     assert files_below(tmp_path / "two").keys() == {"model.pth", "metrics.json", "loss_curves.png"}
     train.main([*map(str, settings(tiny_food, tmp_path, "on", 4)), *map(str, kept), "--resume"])

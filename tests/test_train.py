@@ -129,6 +129,7 @@ def test_the_metrics_name_every_setting(run, call, tiny_food):
         "image_size": 32,
         "seed": 42,
         "workers": 0,
+        "cache": "memory",
         "device": "cpu",
         "precision": "float32",
         "tf32": False,
@@ -207,6 +208,15 @@ def test_what_stops_a_training_is_said_without_a_traceback(run, monkeypatch, err
     assert files_below(tmp_path) == {}
 
 
+def test_pictures_in_memory_or_read_in_every_epoch_give_one_model(run, capsys):
+    hashes = [
+        hashlib.sha256((run("--cache", cache, output=cache) / "model.pth").read_bytes()).hexdigest()
+        for cache in ("memory", "none")
+    ]
+    assert hashes[0] == hashes[1]
+    assert capsys.readouterr().out.count("kept in memory") == 1
+
+
 # Flags
 
 
@@ -224,6 +234,8 @@ def test_what_stops_a_training_is_said_without_a_traceback(run, monkeypatch, err
         (["--image-size", 48], lambda call: tuple(call.train_dataloader.dataset[0][0].shape), (3, 48, 48)),
         (["--seed", 7], lambda call: call.seed, 7),
         (["--workers", 2], lambda call: call.train_dataloader.num_workers, 2),
+        ([], lambda call: type(call.train_dataloader.dataset).__name__, "PicturesInMemory"),
+        (["--cache", "none"], lambda call: type(call.train_dataloader.dataset).__name__, "FoodDataset"),
         (["--model", "ViT-S/16"], lambda call: call.model.config["embedding_dim"], 384),
         (["--model", "ViT-B/32"], lambda call: call.model.config["patch_size"], 32),
         (["--device", "cpu"], lambda call: call.device, "cpu"),
@@ -277,6 +289,7 @@ def test_without_a_folder_the_food_data_is_taken(call, tiny_food, tmp_path, monk
         *(("--image-size", value) for value in ("0", "-32", "33", "big")),
         *(("--seed", value) for value in ("-1", "4294967296", "0.5")),
         *(("--workers", value) for value in ("-1", "many")),
+        ("--cache", "disk"),
         ("--model", "ViT-X/16"),
         ("--device", "toaster"),
         ("--device", "cuda"),

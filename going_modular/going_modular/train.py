@@ -40,7 +40,7 @@ from helper_functions import plot_loss_curves, set_seeds
 STOPPED = (engine.NonFiniteLossError, checkpoints.CheckpointError)
 FOLDERS = ("data", "output", "checkpoint", "resume")  # no settings of the training itself
 # Settings that may be others when a training goes on: they change where and how fast it is computed, not what.
-FREE = ("epochs", "workers", "device", "micro_batch", "channels_last", "compile", "activation_checkpointing")
+FREE = ("epochs", "workers", "cache", "device", "micro_batch", "channels_last", "compile", "activation_checkpointing")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
         data_setup.create_transform(**transform),
         options.batch_size,
         options.workers,
+        cache=None if options.cache == "none" else options.cache,
     )
     options.precision = distributed.from_main(precision.choose(options.precision, options.device))
     model = build_model(options, len(class_names))
@@ -149,6 +150,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--image-size", type=positive(int), default=224, help="side in pixels, a multiple of the patch (%(default)s)")
     add("--seed", type=seed, default=42, help="of weights, order and dropout (%(default)s)")
     add("--workers", type=not_negative(int), help="processes that load images (what suits the machine)")
+    add("--cache", default="memory", choices=("memory", "none"), help="where pictures stay, once read (%(default)s)")
     add("--device", choices=utils.DEVICES, help="where to train (the best there is)")
     add(
         "--precision",
