@@ -73,7 +73,7 @@ notebooks: $(READY)
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place
 	$(SAME) $(BIN)/python tools/run_notebooks.py --in-place exercises solutions
 
-# Every number of docs/results.md, run by run: plan for two hours on two cores. Stopped and called again, it goes on.
+# Every number of docs/results.md, run by run: a good hour on two cores. Stopped and called again, it goes on.
 results: $(READY)
 	$(BIN)/python tools/results.py
 

@@ -211,8 +211,9 @@ def markdown(results: Mapping) -> str:
 
 
 def accuracy_of(runs: Sequence[Mapping], key: str = "accuracy") -> str:
+    """The mean over runs, with the standard deviation where there are several."""
     values = [run[key] for run in runs]
-    return f"{np.mean(values):.1%} ± {spread(values):.1%}"
+    return f"{np.mean(values):.1%}" + (f" ± {spread(values):.1%}" if len(values) > 1 else "")
 
 
 def comparison_rows(results: Mapping):
