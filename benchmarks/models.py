@@ -4,7 +4,7 @@ usage: python benchmarks/models.py [--seconds N] [--smoke] [--write]
 
 Compared with torchvision, an nn.TransformerEncoder ViT, and timm and vit-pytorch where they are installed
 (benchmarks/requirements.txt): ViT-Ti/16 at batch 32 and ViT-B/16 at batch 8, dropout 0. A training step is forward,
-backward and an AdamW update, the same AdamW for all; bfloat16 is autocast. All take turns, one step each a round.
+backward and an AdamW update, the same AdamW for all; bfloat16 is autocast. All take turns of a second or more.
 
 Let nothing else run meanwhile. The result goes to build/benchmarks/models.json; --write also puts it into docs/.
 """
@@ -28,6 +28,7 @@ from going_modular.going_modular.vit import VARIANTS, variant  # noqa: E402
 
 TINY = variant(patch_size=16, layers=2, hidden_size=48, mlp_size=96, heads=3)
 LEAST_ROUNDS, MOST_ROUNDS = 5, 60
+TURN = 1.0  # seconds that a turn takes at least, of as many steps as that needs: a single short step says little
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,24 @@ def measure(
         for name, build in peers.available().items()
     }
     timing.interleaved(steps, 1)  # warms up: memory, the optimizer's state
-    a_round = sum(times[0] for times in timing.interleaved(steps, 1).values())
-    rounds = min(max(round(seconds / a_round) - 2, LEAST_ROUNDS), MOST_ROUNDS)
-    times = timing.interleaved(steps, rounds)
-    del steps
+    a_step = {name: taken[0] for name, taken in timing.interleaved(steps, 1).items()}
+    count = math.ceil(TURN / min(a_step.values())) if seconds else 1
+    turns = {name: lambda step=step: repeat(step, count) for name, step in steps.items()}
+    rounds = min(max(round(seconds / (count * sum(a_step.values()))), LEAST_ROUNDS), MOST_ROUNDS)
+    times = timing.interleaved(turns, rounds)
+    del steps, turns
     gc.collect()  # five models and their optimizers, before the next five
-    speeds = {name: timing.quartiles([setting.batch / each for each in taken]) for name, taken in times.items()}
+    images_a_turn = count * setting.batch
+    speeds = {name: timing.quartiles([images_a_turn / each for each in taken]) for name, taken in times.items()}
     fastest = max((name for name in speeds if name != peers.OURS), key=lambda name: speeds[name]["median"])
     ratios = timing.quartiles([peer / own for own, peer in zip(times[peers.OURS], times[fastest])])
-    passes = 3 if setting.mode == "training" else 1
-    used = passes * timing.operations(config, img_size, classes) * speeds[peers.OURS]["median"]
+    training = setting.mode == "training"
+    done = timing.operations(config, img_size, classes, class_token_alone=not training) * (3 if training else 1)
+    used = done * speeds[peers.OURS]["median"]
     return {
         **asdict(setting),
         "rounds": rounds,
+        "steps_a_turn": count,
         "images_per_second": speeds,
         "fastest": fastest,
         "ratio": ratios,
@@ -105,9 +111,14 @@ def measure(
     }
 
 
+def repeat(step: Callable[[], None], count: int) -> None:
+    for _ in range(count):
+        step()
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=120, help="for each of the eight settings (%(default)g)")
+    parser.add_argument("--seconds", type=float, default=200, help="for each of the eight settings (%(default)g)")
     parser.add_argument("--smoke", action="store_true", help="everything at toy size, to see that it works")
     parser.add_argument("--write", action="store_true", help="put the result into docs/performance.json and .md")
     options = parser.parse_args(arguments)

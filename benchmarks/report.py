@@ -221,6 +221,7 @@ SECTIONS = (
         [
             "Images a second, median and quartiles over rounds in which all take turns. Training is forward, backward",
             "and one AdamW update, the same for all; bfloat16 is autocast. No dropout. A ratio is taken in each round.",
+            "In evaluation our last block computes the class token alone, the one row that Equation 4 reads.",
         ],
     ),
     (

@@ -52,16 +52,21 @@ def matmul_peak(precision: str, sizes: tuple[int, ...] = PEAK_SIZES, repeats: in
     return best
 
 
-def operations(config: Mapping[str, int], img_size: int, num_classes: int) -> int:
+def operations(config: Mapping[str, int], img_size: int, num_classes: int, class_token_alone: bool = False) -> int:
     """Floating-point operations of one image on its way through a ViT: two for each multiplication in a matmul.
 
-    config is a row of vit.VARIANTS. A training step takes three times as many: the backward pass does each matmul
-    twice, once for the input's gradient and once for the weights'.
+    config is a row of vit.VARIANTS. class_token_alone: of the last block's output one row is computed. A training step
+    takes three times as many: the backward pass does each matmul twice, once for the input's gradient and once for the
+    weights'.
     """
     patches = (img_size // config["patch_size"]) ** 2
     tokens, width = patches + 1, config["embedding_dim"]
+
+    def block(rows: int) -> int:
+        projections = 2 * tokens * width**2 + rows * (2 * width**2 + 2 * width * config["mlp_size"])  # k, v; the rest
+        return projections + 2 * rows * tokens * width  # q times k, and the weights times v
+
     embedding = patches * 3 * config["patch_size"] ** 2 * width
-    projections = tokens * (4 * width**2 + 2 * width * config["mlp_size"])
-    attention = 2 * tokens**2 * width
-    blocks = config["num_transformer_layers"] * (projections + attention)
+    last = block(1 if class_token_alone else tokens)
+    blocks = (config["num_transformer_layers"] - 1) * block(tokens) + last
     return 2 * (embedding + blocks + width * num_classes)

@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from conftest import ROOT, files_below, tiny_vit
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import attention, course, models, peers, pipeline, report, timing
@@ -107,6 +108,14 @@ def test_operations_are_those_that_torch_counts():
         with FlopCounterMode(display=False) as counter:
             model(torch.randn(1, 3, img_size, img_size), return_attention=True)  # the fused call is not counted
         assert timing.operations(config, img_size, 5) == counter.get_total_flops()
+
+
+def test_operations_of_an_evaluation_are_those_that_torch_counts():
+    model = peers.ours(models.TINY, 64, 5).eval()
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        model(torch.randn(1, 3, 64, 64))
+    counted = timing.operations(models.TINY, 64, 5, class_token_alone=True)
+    assert counted == counter.get_total_flops() < timing.operations(models.TINY, 64, 5)
 
 
 def test_a_training_step_changes_the_weights_and_an_evaluation_none():
