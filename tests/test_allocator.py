@@ -10,6 +10,7 @@ from conftest import ROOT
 
 from going_modular.going_modular import allocator
 
+SETTINGS = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
 COUNT = """
 import resource, torch
 import going_modular.going_modular
@@ -27,7 +28,7 @@ def has_glibc():
 
 def page_faults(**settings):
     """How often the system had to hand out a page while ten tensors of 64 MB came and went."""
-    environment = {key: value for key, value in os.environ.items() if key not in allocator.SETTINGS} | settings
+    environment = {key: value for key, value in os.environ.items() if key not in SETTINGS} | settings
     command = [sys.executable, "-c", COUNT]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
@@ -40,7 +41,7 @@ def test_importing_the_scripts_keeps_freed_memory_unless_the_environment_says_ot
     assert given_back > 100 and kept < given_back / 10
 
 
-@pytest.mark.parametrize("name", allocator.SETTINGS)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_users_own_setting_stays(monkeypatch, name):
     monkeypatch.setenv(name, "131072")
     monkeypatch.setattr(allocator.ctypes, "CDLL", lambda _name: pytest.fail("the C library was asked"))
@@ -49,7 +50,7 @@ def test_a_users_own_setting_stays(monkeypatch, name):
 
 @pytest.mark.parametrize("library", [OSError("libc.so.6: no such file"), object()])
 def test_without_glibc_nothing_happens(monkeypatch, library):
-    for name in allocator.SETTINGS:
+    for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
 
     def load(_name):
@@ -63,7 +64,7 @@ def test_without_glibc_nothing_happens(monkeypatch, library):
 
 
 def test_an_older_glibc_is_asked_for_less(monkeypatch):
-    for name in allocator.SETTINGS:
+    for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
     asked = []
 

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from notebook_files import FOLDERS, name_of, notebook_paths, read
 
 SWITCHES = {"FOODVISION_DATA", "FOODVISION_WEIGHTS", "FOODVISION_DEVICE", "FOODVISION_MIRROR"}
+SWITCHES |= {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"}  # glibc's own, which a user may have set
 SCRIPTS = [ROOT / "helper_functions.py", ROOT / "docs" / "site" / "conf.py"]
 SCRIPTS += [*(ROOT / "going_modular").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
 NOTEBOOKS = notebook_paths(*FOLDERS)

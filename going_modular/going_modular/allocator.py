@@ -8,7 +8,6 @@ import ctypes
 import os
 import sys
 
-SETTINGS = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")  # a user's own choice, in the environment
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 KEPT = 2**30  # bytes of freed memory that stay, and the largest tensor that may lie there
 KEPT_BY_OLDER_GLIBC = 2**25  # the largest M_MMAP_THRESHOLD that older versions take
@@ -17,9 +16,10 @@ KEPT_BY_OLDER_GLIBC = 2**25  # the largest M_MMAP_THRESHOLD that older versions 
 def keep_freed_memory() -> bool:
     """Whether this process keeps its freed memory from now on.
 
-    False, and nothing is changed, where there is no glibc, or where the environment has one of SETTINGS.
+    False, and nothing is changed, where there is no glibc, or where the user has set one of its two thresholds.
     """
-    if sys.platform != "linux" or any(name in os.environ for name in SETTINGS):
+    chosen = "MALLOC_MMAP_THRESHOLD_" in os.environ or "MALLOC_TRIM_THRESHOLD_" in os.environ
+    if sys.platform != "linux" or chosen:
         return False
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt

@@ -385,4 +385,10 @@ def initialise(vit: ViT) -> None:
     nn.init.zeros_(head.bias)
 
 
-AS_BUILT = [type(part) for part in TransformerEncoderBlock(embedding_dim=1, num_heads=1, mlp_size=1).modules()]
+def types_in_a_block() -> list[type]:
+    """The class of each part of a block, from one without weights: no random number is drawn."""
+    with torch.device("meta"):
+        return [type(part) for part in TransformerEncoderBlock(embedding_dim=1, num_heads=1, mlp_size=1).modules()]
+
+
+AS_BUILT = types_in_a_block()
