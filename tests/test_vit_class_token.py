@@ -104,3 +104,43 @@ def test_a_changed_block_is_run_as_it_is(images, shortcuts, change):
     with torch.no_grad():
         assert torch.equal(model(images), whole)
     assert not shortcuts
+
+
+# In bfloat16 under autocast, on a CPU
+
+
+def under_autocast(model, images, dtype=torch.bfloat16):
+    """The logits without gradients, in float32."""
+    with torch.no_grad(), torch.autocast("cpu", dtype):
+        return model(images).float()
+
+
+def test_under_autocast_the_residual_is_in_bfloat16_and_the_answer_as_near(images, monkeypatch):
+    """As near to float32 as twice what autocast alone loses."""
+    model = small(layers=6, num_classes=200)
+    with torch.no_grad():
+        exact = model(images)
+    low = under_autocast(model, images)
+    monkeypatch.setattr(vit_script, "in_autocasts_precision", lambda z: z)
+    plain = under_autocast(model, images)
+    assert not torch.equal(low, plain)
+    assert (low - exact).norm() < 2 * (plain - exact).norm()
+    assert (low - exact).norm() < 0.03 * exact.norm()
+
+
+@pytest.mark.parametrize("dtype, expected", [(torch.bfloat16, torch.bfloat16), (torch.float16, torch.float32)])
+def test_only_bfloat16_is_taken_over(dtype, expected):
+    z = torch.ones(1, 2, 3)
+    with torch.autocast("cpu", dtype):
+        assert vit_script.in_autocasts_precision(z).dtype == expected
+        assert vit_script.in_autocasts_precision(z.double()).dtype == torch.float64
+        assert vit_script.in_autocasts_precision(z.to("meta")).dtype == torch.float32
+    assert vit_script.in_autocasts_precision(z) is z
+
+
+def test_with_gradients_the_residual_stays_in_float32(images):
+    model, seen = small(), []
+    model.transformer_encoder[0].register_forward_hook(lambda _layer, _inputs, z: seen.append(z.dtype))
+    with torch.autocast("cpu", torch.bfloat16):
+        model(images)
+    assert seen == [torch.float32]
