@@ -4,7 +4,7 @@ usage: python benchmarks/models.py [--seconds N] [--smoke] [--write]
 
 Compared with torchvision, an nn.TransformerEncoder ViT, and timm and vit-pytorch where they are installed
 (benchmarks/requirements.txt): ViT-Ti/16 at batch 32 and ViT-B/16 at batch 8, dropout 0. A training step is forward,
-backward and an AdamW update, the same AdamW for all; bfloat16 is autocast. All take turns of a second or more.
+backward and an AdamW update, the same AdamW for all; bfloat16 is autocast. All take turns of three seconds or more.
 
 Let nothing else run meanwhile. The result goes to build/benchmarks/models.json; --write also puts it into docs/.
 """
@@ -28,7 +28,7 @@ from going_modular.going_modular.vit import VARIANTS, variant  # noqa: E402
 
 TINY = variant(patch_size=16, layers=2, hidden_size=48, mlp_size=96, heads=3)
 LEAST_ROUNDS, MOST_ROUNDS = 5, 60
-TURN = 1.0  # seconds that a turn takes at least, of as many steps as that needs: a single short step says little
+TURN = 3.0  # seconds that a turn takes at least, of as many steps as that needs: a single short step says little
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def repeat(step: Callable[[], None], count: int) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=200, help="for each of the eight settings (%(default)g)")
+    parser.add_argument("--seconds", type=float, default=300, help="for each of the eight settings (%(default)g)")
     parser.add_argument("--smoke", action="store_true", help="everything at toy size, to see that it works")
     parser.add_argument("--write", action="store_true", help="put the result into docs/performance.json and .md")
     options = parser.parse_args(arguments)
