@@ -17,9 +17,10 @@ LEVELS = 2**16  # what 16 bits can tell apart: the probability is rounded to a 6
 
 @contextmanager
 def quick_dropout(model: nn.Module) -> Iterator[None]:
-    """Inside, the dropout layers of a model in train mode on a CPU draw 16 bits a number; all else stays as it is.
+    """Inside, the dropout layers of a model in train mode draw 16 bits a number on a CPU.
 
-    So do subclasses of nn.Dropout, layers with a forward of their own, and all layers of a compiled model.
+    Left as they are: subclasses of nn.Dropout, layers that work in place or have a forward of their own, and all layers
+    of a compiled model.
     """
     layers = [] if is_compiled(model) else [part for part in model.modules() if is_plain(part)]
     try:
@@ -32,8 +33,8 @@ def quick_dropout(model: nn.Module) -> Iterator[None]:
 
 
 def is_plain(part: nn.Module) -> bool:
-    """Whether it is a dropout layer in train mode that nobody has changed."""
-    return type(part) is nn.Dropout and part.training and "forward" not in vars(part)
+    """Whether it is a dropout layer in train mode, not in place, that nobody has changed."""
+    return type(part) is nn.Dropout and part.training and not part.inplace and "forward" not in vars(part)
 
 
 def is_compiled(model: nn.Module) -> bool:
@@ -42,10 +43,10 @@ def is_compiled(model: nn.Module) -> bool:
 
 
 def drop(layer: nn.Dropout, x: torch.Tensor) -> torch.Tensor:
-    """layer(x) for a tensor of any shape. The mean over all masks is x itself, exactly, whatever p is rounded to."""
+    """What the layer answers in train mode, to any shape. The mean over all masks is x, whatever p is rounded to."""
     dropped = round(layer.p * LEVELS)
-    if not layer.training or layer.inplace or x.device.type != "cpu" or dropped in (0, LEVELS):
-        return F.dropout(x, layer.p, layer.training, layer.inplace)
+    if x.device.type != "cpu" or dropped in (0, LEVELS):
+        return F.dropout(x, layer.p)
     kept = random_16_bits(x.shape) >= dropped - LEVELS // 2
     return x * kept.to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
 

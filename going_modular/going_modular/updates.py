@@ -127,19 +127,18 @@ def run_window(
     Raises ValueError where the model's answer is not (b, K).
     """
     losses, right = [], []
-    with quick_dropout(model):
-        for number, (images, labels) in enumerate(window.pieces, start=1):
-            images, labels = to_device(images, device), to_device(labels, device)  # (b, C, H, W), (b,)
-            weight = len(labels) / window.images if window.share else 0.0
-            with distributed.averaging(model, number == window.count or backward is None):
-                with in_precision(precision, device):
-                    logits = model(images)
-                logits = full(check_logits(logits, len(labels)))  # (b, K)
-                loss = loss_fn(logits, labels) * weight
-                if backward is not None:
-                    backward(loss * distributed.world_size())  # the average over processes divides by it again
-            losses.append(loss.detach())
-            right.append((logits.argmax(dim=1) == labels).sum() * bool(window.share))
+    for number, (images, labels) in enumerate(window.pieces, start=1):
+        images, labels = to_device(images, device), to_device(labels, device)  # (b, C, H, W), (b,)
+        weight = len(labels) / window.images if window.share else 0.0
+        with quick_dropout(model), distributed.averaging(model, number == window.count or backward is None):
+            with in_precision(precision, device):
+                logits = model(images)
+            logits = full(check_logits(logits, len(labels)))  # (b, K)
+            loss = loss_fn(logits, labels) * weight
+            if backward is not None:
+                backward(loss * distributed.world_size())  # the average over processes divides by it again
+        losses.append(loss.detach())
+        right.append((logits.argmax(dim=1) == labels).sum() * bool(window.share))
     return tuple(distributed.add_up(sum(losses), sum(right)))
 
 
