@@ -4,7 +4,8 @@ usage: python benchmarks/models.py [--seconds N] [--smoke] [--write]
 
 Compared with torchvision, an nn.TransformerEncoder ViT, and timm and vit-pytorch where they are installed
 (benchmarks/requirements.txt): ViT-Ti/16 at batch 32 and ViT-B/16 at batch 8, dropout 0. A training step is forward,
-backward and an AdamW update, the same AdamW for all; bfloat16 is autocast. All take turns of three seconds or more.
+backward and an AdamW update, the same AdamW for all; bfloat16 is autocast. All take turns, step by step; a ratio is
+taken of rounds in which each has computed for three seconds or more.
 
 Let nothing else run meanwhile. The result goes to build/benchmarks/models.json; --write also puts it into docs/.
 """
@@ -28,7 +29,7 @@ from going_modular.going_modular.vit import VARIANTS, variant  # noqa: E402
 
 TINY = variant(patch_size=16, layers=2, hidden_size=48, mlp_size=96, heads=3)
 LEAST_ROUNDS, MOST_ROUNDS = 5, 60
-TURN = 3.0  # seconds that a turn takes at least, of as many steps as that needs: a single short step says little
+ROUND = 3.0  # seconds that each computes in a round at least, in as many steps as that needs: one step says little
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,13 @@ def measure(
     }
     timing.interleaved(steps, 1)  # warms up: memory, the optimizer's state
     a_step = {name: taken[0] for name, taken in timing.interleaved(steps, 1).items()}
-    count = math.ceil(TURN / min(a_step.values())) if seconds else 1
-    turns = {name: lambda step=step: repeat(step, count) for name, step in steps.items()}
+    count = math.ceil(ROUND / min(a_step.values())) if seconds else 1
     rounds = min(max(round(seconds / (count * sum(a_step.values()))), LEAST_ROUNDS), MOST_ROUNDS)
-    times = timing.interleaved(turns, rounds)
-    del steps, turns
+    times = timing.interleaved(steps, rounds, passes=count)
+    del steps
     gc.collect()  # five models and their optimizers, before the next five
-    images_a_turn = count * setting.batch
-    speeds = {name: timing.quartiles([images_a_turn / each for each in taken]) for name, taken in times.items()}
+    images_a_round = count * setting.batch
+    speeds = {name: timing.quartiles([images_a_round / each for each in taken]) for name, taken in times.items()}
     fastest = max((name for name in speeds if name != peers.OURS), key=lambda name: speeds[name]["median"])
     ratios = timing.quartiles([peer / own for own, peer in zip(times[peers.OURS], times[fastest])])
     training = setting.mode == "training"
@@ -103,17 +103,12 @@ def measure(
     return {
         **asdict(setting),
         "rounds": rounds,
-        "steps_a_turn": count,
+        "steps_a_round": count,
         "images_per_second": speeds,
         "fastest": fastest,
         "ratio": ratios,
         "share_of_peak": float(f"{used / peak:.4g}"),
     }
-
-
-def repeat(step: Callable[[], None], count: int) -> None:
-    for _ in range(count):
-        step()
 
 
 def main(arguments: list[str] | None = None) -> None:

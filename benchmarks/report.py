@@ -219,8 +219,9 @@ SECTIONS = (
         "Our ViT beside others",
         ("models",),
         [
-            "Images a second, median and quartiles over rounds in which all take turns. Training is forward, backward",
-            "and one AdamW update, the same for all; bfloat16 is autocast. No dropout. A ratio is taken in each round.",
+            "Images a second, median and quartiles over rounds. In a round all take turns, step by step, until each",
+            "has computed for three seconds; a ratio is taken in each round. Training is forward, backward and one",
+            "AdamW update, the same for all; bfloat16 is autocast. No dropout.",
             "In evaluation our last block computes the class token alone, the one row that Equation 4 reads.",
         ],
     ),

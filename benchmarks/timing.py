@@ -18,19 +18,20 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def interleaved(works: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """The seconds of each work in each round: all of them once a round, each round beginning with another.
+def interleaved(works: Mapping[str, Callable[[], object]], rounds: int, passes: int = 1) -> dict[str, list[float]]:
+    """The seconds of each work in each round: in every pass of a round all take a turn, beginning with another.
 
-    A machine that slows down for a while then slows all alike, and what runs after whom changes. Python's garbage
-    collector, which would stop one of them at any time, waits for the end.
+    A machine that slows down for a while then slows all alike, and what runs after whom changes. The more passes a
+    round has, the better it evens out a slow second. Python's garbage collector, which would stop one of them at any
+    time, waits for the end.
     """
-    names, seconds = list(works), {name: [] for name in works}
+    names, seconds = list(works), {name: [0.0] * rounds for name in works}
     gc.disable()
     try:
-        for number in range(rounds):
+        for number in range(rounds * passes):
             first = number % len(names)
             for name in names[first:] + names[:first]:
-                seconds[name].append(seconds_of(works[name]))
+                seconds[name][number // passes] += seconds_of(works[name])
     finally:
         gc.enable()
     return seconds

@@ -133,6 +133,14 @@ def test_all_take_turns_and_each_round_begins_with_another():
     assert "".join(calls) == "abcbcacab" and all(len(times) == 3 for times in seconds.values())
 
 
+def test_in_a_round_of_several_passes_all_alternate_and_each_is_given_the_sum(monkeypatch):
+    calls = []
+    monkeypatch.setattr(timing, "seconds_of", lambda work: work() or float(len(calls)))
+    seconds = timing.interleaved({name: lambda name=name: calls.append(name) for name in "ab"}, rounds=2, passes=2)
+    assert "".join(calls) == "abbaabba"
+    assert seconds == {"a": [1.0 + 4, 5.0 + 8], "b": [2.0 + 3, 6.0 + 7]}
+
+
 def test_quartiles():
     assert timing.quartiles([4.0, 1.0, 2.0, 3.0, 5.0]) == {"q1": 2.0, "median": 3.0, "q3": 4.0}
     assert timing.quartiles([7.0]) == {"q1": 7.0, "median": 7.0, "q3": 7.0}
